@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quorum/cluster/cluster_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
-#include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
-#include "log/pmem/file_error.h"
+#include "log/pmem/config_file.h"
 #include "quorum/arithmetic/ballot.h"
 #include "quorum/cluster/table_reader.h"
 #include "quorum/members/cluster_key.h"
@@ -443,32 +437,11 @@ absl::StatusOr<ClusterConfiguration> ParseClusterFile(std::string_view text,
 
 absl::StatusOr<ClusterConfiguration> LoadClusterFile(
     const std::string& path, const HostLookup& look_up) {
-  // Does not block on a pipe without a writer.
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
-      descriptor < 0 ? nullptr : fdopen(descriptor, "rb"), std::fclose);
-  if (file == nullptr) {
-    return OtherFileError(
-        absl::StrCat("cluster file ", path, " can't be opened"), errno,
-        "Is the path right?");
-  }
-  struct stat found{};
-  if (fstat(descriptor, &found) == 0 && !S_ISREG(found.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "cluster file ", path, " is not a regular file. Name a regular file"));
-  }
-  // One byte more than allowed, to detect a larger file.
-  std::string text(kClusterFileBytesMax + 1, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
-  if (std::ferror(file.get()) != 0) {
-    return OtherFileError(absl::StrCat("cluster file ", path, " can't be read"),
-                          errno);
-  }
-  if (text.size() > kClusterFileBytesMax) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, " has more than ", kClusterFileBytesMax,
-        " bytes, the most that a cluster file may have. Name another file"));
-  }
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::string text,
+      ReadConfigFile(path, {.name = "cluster file",
+                            .bytes_max = kClusterFileBytesMax,
+                            .readers = ReadableBy::kAnyone}));
   ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster,
                            ParseClusterFile(text, path));
   std::optional<NodeId> reached_node;

@@ -43,12 +43,11 @@ absl::StatusOr<ClusterConfiguration> ParseClusterFile(std::string_view text,
 // Reads a cluster file, and the files of key and identity that it names,
 // relative to its own place. Hosts become numbers, as `look_up` gives them. A
 // server of ZooKeeper whose name leads nowhere is left out
-// (ZookeeperService::warning). Errors: as ParseClusterFile, LoadClusterKey and
-// LoadIdentity; InvalidArgument (too large); FailedPrecondition (no key, a
-// member that other machines reach, and not insecure_without_key; the same of
-// the identity and a server, or one that was left out); NotFound, Unavailable
-// (an unknown host of a member); the system's for a file that can't be opened
-// or read.
+// (ZookeeperService::warning). Errors: as ReadConfigFile
+// (log/pmem/config_file.h), ParseClusterFile, LoadClusterKey and LoadIdentity;
+// FailedPrecondition (no key, a member that other machines reach, and not
+// insecure_without_key; the same of the identity and a server, or one that was
+// left out); NotFound, Unavailable (an unknown host of a member).
 absl::StatusOr<ClusterConfiguration> LoadClusterFile(
     const std::string& path, const HostLookup& look_up = LookUpHost);
 

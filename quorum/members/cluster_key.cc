@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quorum/members/cluster_key.h"
 
-#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -11,8 +10,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <memory>
 #include <optional>
 #include <span>
 
@@ -21,7 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
-#include "log/pmem/file_error.h"
+#include "log/pmem/config_file.h"
 #include "log/pmem/new_file.h"
 
 namespace alpheus::quorum {
@@ -29,8 +26,6 @@ namespace {
 
 // Largest file: a key and white space. A file of another kind is larger.
 constexpr size_t kKeyFileBytesMax = 4096;
-
-using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
 std::optional<uint8_t> DigitOf(char c) {
   if (c >= '0' && c <= '9') return static_cast<uint8_t>(c - '0');
@@ -47,36 +42,17 @@ absl::Status NoKey(std::string_view name) {
       "one"));
 }
 
-// Checks the rights: a key that others can read is no secret, and one that they
-// can write proves nothing.
-absl::Status CheckOwnersAlone(std::FILE* file, const std::string& path) {
-  struct stat found = {};
-  if (fstat(fileno(file), &found) != 0) {
-    return absl::ErrnoToStatus(
-        errno, absl::StrCat("key file ", path, ": can't be examined"));
-  }
-  if (!S_ISREG(found.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "key file ", path, " is not a regular file. Name a regular file"));
-  }
-  if ((found.st_mode & (S_IRWXG | S_IRWXO)) == 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("key file ", path, " has mode ",
-                   absl::StrCat(found.st_mode >> 6 & 7, found.st_mode >> 3 & 7,
-                                found.st_mode & 7),
-                   ": other users than its owner may use it, expected 600 or "
-                   "400. If nobody has read it, `chmod 600 ",
-                   path, "`; else make a new key for all nodes"));
-}
+constexpr ConfigFileKind kKeyFile = {
+    .name = "key file",
+    .bytes_max = kKeyFileBytesMax,
+    .readers = ReadableBy::kOwner,
+    .if_missing =
+        "It must be the same one as on all other nodes; `alpheus key new FILE` "
+        "makes the first",
+    .if_exposed = "make a new key for all nodes"};
 
-absl::Status CannotOpen(const std::string& path, int error) {
-  const std::string what = absl::StrCat("key file ", path, " can't be opened");
-  const absl::Status refused = OtherFileError(
-      what, error,
-      "It must be the same one as on all other nodes; `alpheus key new FILE` "
-      "makes the first");
-  if (!absl::IsPermissionDenied(refused)) return refused;
-  // The next step would refuse rights for others.
+// Rights for others would be refused, too.
+absl::Status NotReadable(const absl::Status& refused, const std::string& path) {
   return absl::Status(
       refused.code(),
       absl::StrCat(
@@ -151,20 +127,13 @@ absl::StatusOr<ClusterKey> ParseClusterKey(std::string_view text,
 }
 
 absl::StatusOr<ClusterKey> LoadClusterKey(const std::string& path) {
-  // Does not block on a pipe without a writer.
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  const File file(descriptor < 0 ? nullptr : fdopen(descriptor, "rb"),
-                  std::fclose);
-  if (file == nullptr) return CannotOpen(path, errno);
-  ALPHEUS_RETURN_IF_ERROR(CheckOwnersAlone(file.get(), path));
-  std::string text(kKeyFileBytesMax, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
-  if (std::ferror(file.get()) != 0) {
-    return absl::ErrnoToStatus(
-        errno, absl::StrCat("key file ", path, " can't be read"));
+  absl::StatusOr<std::string> text = ReadConfigFile(path, kKeyFile);
+  if (absl::IsPermissionDenied(text.status())) {
+    return NotReadable(text.status(), path);
   }
-  absl::StatusOr<ClusterKey> key = ParseClusterKey(text, path);
-  OPENSSL_cleanse(text.data(), text.size());
+  if (!text.ok()) return text.status();
+  absl::StatusOr<ClusterKey> key = ParseClusterKey(*text, path);
+  OPENSSL_cleanse(text->data(), text->size());
   return key;
 }
 

@@ -61,9 +61,8 @@ class ClusterKey {
 absl::StatusOr<ClusterKey> ParseClusterKey(std::string_view text,
                                            std::string_view name);
 
-// Reads a key file. Errors: as ParseClusterKey; FailedPrecondition (others than
-// the owner may read or write the file, or it is no file); the system's for a
-// file that can't be opened or read.
+// Reads a key file. Errors: as ParseClusterKey and, for a secret,
+// ReadConfigFile (log/pmem/config_file.h).
 absl::StatusOr<ClusterKey> LoadClusterKey(const std::string& path);
 
 // Draws a key and writes it into a new file, readable by the owner alone and

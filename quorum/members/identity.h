@@ -26,9 +26,8 @@ inline constexpr size_t kIdentityBytesMax = 256;
 absl::StatusOr<std::string> ParseIdentity(std::string_view text,
                                           std::string_view file);
 
-// Reads such a file. Errors: as ParseIdentity; FailedPrecondition (others than
-// the owner may read or write it, or it is no file); the system's for a file
-// that can't be opened or read.
+// Reads such a file. Errors: as ParseIdentity and, for a secret, ReadConfigFile
+// (log/pmem/config_file.h).
 absl::StatusOr<std::string> LoadIdentity(const std::string& path);
 
 }  // namespace alpheus::quorum

@@ -17,10 +17,10 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "api/grpc/access/config_file.h"
 #include "api/grpc/access/crypto.h"
 #include "log/base/bytes.h"
 #include "log/base/status_macros.h"
+#include "log/pmem/config_file.h"
 #include "log/pmem/file_error.h"
 #include "log/pmem/new_file.h"
 #include "quorum/cluster/table_reader.h"
@@ -39,6 +39,12 @@ struct RoleName {
 constexpr std::array<RoleName, 3> kRoleNames = {{{Role::kAppend, "append"},
                                                  {Role::kRead, "read"},
                                                  {Role::kAdmin, "admin"}}};
+
+constexpr ConfigFileKind kTokensFile = {.name = "tokens file",
+                                        // No list of tokens is larger.
+                                        .bytes_max = size_t{4} << 20,
+                                        .readers = ReadableBy::kOwner,
+                                        .if_exposed = "make new tokens"};
 
 constexpr size_t kTokenBytes = 32;
 constexpr size_t kTokenNameBytesMax = 64;
@@ -228,9 +234,8 @@ absl::StatusOr<std::vector<TokenEntry>> ParseTokenFile(std::string_view text,
 }
 
 absl::StatusOr<std::vector<TokenEntry>> LoadTokenFile(const std::string& path) {
-  ALPHEUS_ASSIGN_OR_RETURN(
-      const std::string text,
-      ReadConfigFile(path, "tokens file", ReadableBy::kOwner));
+  ALPHEUS_ASSIGN_OR_RETURN(const std::string text,
+                           ReadConfigFile(path, kTokensFile));
   return ParseTokenFile(text, path);
 }
 
@@ -268,8 +273,7 @@ absl::Status AddToTokenFile(const std::string& path, const std::string& entry) {
   const bool is_there = stat(path.c_str(), &found) == 0;
   std::string text;
   if (is_there) {
-    ALPHEUS_ASSIGN_OR_RETURN(
-        text, ReadConfigFile(path, "tokens file", ReadableBy::kOwner));
+    ALPHEUS_ASSIGN_OR_RETURN(text, ReadConfigFile(path, kTokensFile));
     if (!text.empty()) text += text.ends_with('\n') ? "\n" : "\n\n";
   }
   text += entry;

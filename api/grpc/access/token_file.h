@@ -78,7 +78,8 @@ struct TokenEntry {
 // name, or with one digest).
 absl::StatusOr<std::vector<TokenEntry>> ParseTokenFile(std::string_view text,
                                                        std::string_view name);
-// Reads one. Errors: as ParseTokenFile and ReadConfigFile.
+// Reads one. Errors: as ParseTokenFile and ReadConfigFile
+// (log/pmem/config_file.h).
 absl::StatusOr<std::vector<TokenEntry>> LoadTokenFile(const std::string& path);
 
 // A token that nobody has had before, and its entry in the file.

@@ -7,19 +7,27 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "api/grpc/access/config_file.h"
 #include "api/grpc/access/crypto.h"
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
+#include "log/pmem/config_file.h"
 
 namespace alpheus::rpc {
 namespace {
 
+// No list of authorities is larger.
+constexpr size_t kPemBytesMax = size_t{4} << 20;
+
 absl::StatusOr<NamedText> ReadNamed(const std::string& path,
                                     absl::string_view what,
                                     ReadableBy readers) {
-  ALPHEUS_ASSIGN_OR_RETURN(std::string text,
-                           ReadConfigFile(path, what, readers));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      std::string text,
+      ReadConfigFile(path, {.name = what,
+                            .bytes_max = kPemBytesMax,
+                            .readers = readers,
+                            .if_exposed = "make a new one, and a certificate "
+                                          "for it"}));
   return NamedText{absl::StrCat(what, " ", path), std::move(text)};
 }
 

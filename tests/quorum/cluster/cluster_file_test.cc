@@ -360,7 +360,7 @@ TEST(ClusterFileTest, WhatIsNoPlainFileIsRefused) {
   for (const std::string& path :
        {pipe, directory.path(), std::string("/dev/null")}) {
     const absl::Status status = LoadClusterFile(path).status();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
     EXPECT_THAT(std::string(status.message()),
                 HasSubstr(path + " is not a regular file"));
   }

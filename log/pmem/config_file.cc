@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/grpc/access/config_file.h"
+#include "log/pmem/config_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -14,11 +13,12 @@
 #include "log/base/status_macros.h"
 #include "log/pmem/file_error.h"
 
-namespace alpheus::rpc {
+namespace alpheus {
 namespace {
 
-absl::Status CheckReaders(const struct stat& found, absl::string_view name,
-                          const std::string& path) {
+absl::Status CheckOwnerAlone(const struct stat& found, absl::string_view name,
+                             const std::string& path,
+                             const ConfigFileKind& kind) {
   if ((found.st_mode & (S_IRWXG | S_IRWXO)) == 0) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       name, " has mode ",
@@ -26,43 +26,43 @@ absl::Status CheckReaders(const struct stat& found, absl::string_view name,
                    found.st_mode & 7),
       ": other users than its owner may use it, expected 600 or 400. If nobody "
       "has read it, `chmod 600 ",
-      path, "`; else make a new one"));
+      path, "`; else ", kind.if_exposed));
 }
 
 }  // namespace
 
 absl::StatusOr<std::string> ReadConfigFile(const std::string& path,
-                                           absl::string_view what,
-                                           ReadableBy readers) {
-  const std::string name = absl::StrCat(what, " ", path);
+                                           const ConfigFileKind& kind) {
+  const std::string name = absl::StrCat(kind.name, " ", path);
   // Does not block on a pipe without a writer.
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
       descriptor < 0 ? nullptr : fdopen(descriptor, "rb"), std::fclose);
   if (file == nullptr) {
     return OtherFileError(absl::StrCat(name, " can't be opened"), errno,
-                          "Is the path right?");
+                          kind.if_missing);
   }
   struct stat found{};
   if (fstat(descriptor, &found) != 0 || !S_ISREG(found.st_mode)) {
     return absl::FailedPreconditionError(
         absl::StrCat(name, " is not a regular file. Name a regular file"));
   }
-  if (readers == ReadableBy::kOwner) {
-    ALPHEUS_RETURN_IF_ERROR(CheckReaders(found, name, path));
+  if (kind.readers == ReadableBy::kOwner) {
+    ALPHEUS_RETURN_IF_ERROR(CheckOwnerAlone(found, name, path, kind));
   }
+  // A buffer of the file's own would keep a secret.
+  std::setbuf(file.get(), nullptr);
   // One byte more than allowed, to detect a larger file.
-  std::string text(kConfigFileBytesMax + 1, '\0');
+  std::string text(kind.bytes_max + 1, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));
   if (std::ferror(file.get()) != 0) {
     return OtherFileError(absl::StrCat(name, " can't be read"), errno);
   }
-  if (text.size() > kConfigFileBytesMax) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, " has more than ", kConfigFileBytesMax,
-                     " bytes. Name another file"));
+  if (text.size() > kind.bytes_max) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, " has more than ", kind.bytes_max, " bytes. Name another file"));
   }
   return text;
 }
 
-}  // namespace alpheus::rpc
+}  // namespace alpheus

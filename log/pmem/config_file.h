@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// config_file: reads files that an operator wrote: a list of members, a key, a
+// certificate.
+//
+// Idea: a file with a secret is read only if its owner alone may use it: what
+// others can read is no secret, and what they can write proves nothing.
+//
+// Thread safety: pure, but for the file; may block.
+#ifndef ALPHEUS_LOG_PMEM_CONFIG_FILE_H_
+#define ALPHEUS_LOG_PMEM_CONFIG_FILE_H_
+
+#include <cstddef>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace alpheus {
+
+enum class ReadableBy {
+  kOwner,   // alone: it has a secret
+  kAnyone,  // it has none
+};
+
+// A kind of files. Sentences are without their full stops.
+struct ConfigFileKind {
+  absl::string_view name;  // "key file"
+  size_t bytes_max;
+  ReadableBy readers;
+  // What helps if the file can't be opened.
+  absl::string_view if_missing = "Is the path right?";
+  // What helps if somebody else may have used its secret.
+  absl::string_view if_exposed = "make a new one";
+};
+
+// Returns the text of a file. Errors call it by its kind and its path, and
+// never show the text. Errors: FailedPrecondition (no regular file; others than
+// the owner may use a secret); InvalidArgument (too large); the system's for a
+// file that can't be opened or read.
+absl::StatusOr<std::string> ReadConfigFile(const std::string& path,
+                                           const ConfigFileKind& kind);
+
+}  // namespace alpheus
+
+#endif  // ALPHEUS_LOG_PMEM_CONFIG_FILE_H_
