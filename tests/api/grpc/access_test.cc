@@ -220,10 +220,12 @@ TEST_F(AccessTest, StreamsOfStrangersEndBeforeTheyBegin) {
     LogClient client = ClientWith(token);
     grpc::ClientContext appending;
     client.Authorize(&appending);
+    appending.set_deadline(gpr_time_from_millis(kPatienceMs, GPR_TIMESPAN));
     EXPECT_EQ(client.stub().AppendStream(&appending)->Finish().error_code(),
               StatusCode::UNAUTHENTICATED);
     grpc::ClientContext tailing;
     client.Authorize(&tailing);
+    tailing.set_deadline(gpr_time_from_millis(kPatienceMs, GPR_TIMESPAN));
     EXPECT_EQ(client.stub().Tail(&tailing)->Finish().error_code(),
               StatusCode::UNAUTHENTICATED);
   }
