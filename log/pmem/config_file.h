@@ -27,9 +27,9 @@ struct ConfigFileKind {
   absl::string_view name;  // "key file"
   size_t bytes_max;
   ReadableBy readers;
-  // What helps if the file can't be opened.
+  // Remedy if the file can't be opened.
   absl::string_view if_missing = "Is the path right?";
-  // What helps if somebody else may have used its secret.
+  // Remedy if somebody else may have used its secret.
   absl::string_view if_exposed = "make a new one";
 };
 

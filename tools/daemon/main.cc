@@ -305,7 +305,8 @@ absl::StatusOr<std::unique_ptr<rpc::LogServer>> Serve(
   return rpc::LogServer::Start(arguments.serve, *served, arguments.node.say);
 }
 
-// What serves beside the node, with what it serves. The last one ends first.
+// Servers beside the node, and the logs that they serve. The last one ends
+// first.
 struct Servers {
   explicit Servers(const Arguments& arguments)
       : start_time_s(WallClock::Real().NowSeconds()),

@@ -37,7 +37,7 @@ struct Exposure {
   uint64_t records_max = 0;  // ever
 };
 
-// What the primary says of the log.
+// State of a log, as its primary says.
 struct LogState {
   uint64_t epoch = 0;
   uint64_t head_lsn = 0;     // oldest record that is not cleaned

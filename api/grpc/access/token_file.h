@@ -62,7 +62,7 @@ inline constexpr Roles kAnyRole =
 // Returns the role of that name. Errors: InvalidArgument.
 absl::StatusOr<Role> ParseRole(std::string_view name);
 
-// What the file says of one token.
+// One token, as the file has it.
 struct TokenEntry {
   std::string name;  // for people
   quorum::Digest sha256 = {};

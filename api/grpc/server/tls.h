@@ -40,7 +40,7 @@ struct TlsFiles {
                           // is asked for
 };
 
-// What they have.
+// Their texts.
 struct TlsTexts {
   std::string certificate;
   std::string key;

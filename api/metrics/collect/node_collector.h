@@ -25,7 +25,7 @@
 
 namespace alpheus::metrics {
 
-// What a node is made of. All must outlive the collector.
+// Parts of a node that are measured. All must outlive the collector.
 struct NodeSources {
   uint64_t node = 0;         // id
   int64_t start_time_s = 0;  // of the process, since 1970

@@ -21,7 +21,7 @@ namespace alpheus::metrics {
 
 enum class Kind { kCounter, kGauge, kHistogram };
 
-// What a metric is. The texts live as long as the process; the help is one
+// Description of a metric. Texts live as long as the process; the help is one
 // line without a backslash, which prometheus-cpp would not escape.
 struct Metric {
   std::string_view name;

@@ -311,7 +311,7 @@ TEST_F(AccessTest, HealthNeedsNoTokenAndReflectionAnyOne) {
               HasSubstr("alpheus.v1.LogService"));
 }
 
-// What it has sent before is answered; what comes then is not appended.
+// Requests that were sent before are answered; later ones are not appended.
 TEST_F(AccessTest, RevokedAppenderEndsInGoodOrder) {
   const std::string token = AddToken("both", {"append", "read"});
   MustStart();

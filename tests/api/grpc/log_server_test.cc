@@ -83,7 +83,7 @@ TEST_F(LogServerTest, MoreConnectionsThanAreAllowedAreClosed) {
   EXPECT_EQ(third.Open().error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_THAT(said, HasSubstr("2 connections of clients are open. Raise "
                               "--connections-max"));
-  // Those that are open go on.
+  // Open connections go on.
   EXPECT_TRUE(first.Open().ok());
   EXPECT_TRUE(second.Open().ok());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node tells of itself, while its thread runs.
+// A node's word of itself, while its thread runs.
 #include "api/node/node_status.h"
 
 #include <gmock/gmock.h>
