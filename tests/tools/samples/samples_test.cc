@@ -184,9 +184,12 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
                    "\""));
 }
 
-// Options that a build without gRPC refuses.
-bool NeedsGrpc(const std::string& key) {
-  return key == "serve" || key == "tokens" || key.starts_with("tls-");
+// Whether the program takes this option, or lacks a library for it.
+bool IsTaken(const std::string& key) {
+  if (key == "serve" || key == "tokens" || key.starts_with("tls-")) {
+    return ALPHEUSD_SERVES;
+  }
+  return !key.starts_with("metrics") || ALPHEUSD_SHOWS_METRICS;
 }
 
 // Files that the sample names, made in this folder, by their keys.
@@ -220,7 +223,7 @@ TEST(SamplesTest, ProgramTakesTheSample) {
     std::ofstream out(config);
     for (const auto& [key, setting] : ReadSample()) {
       if (setting.is_default && !writes_out) continue;
-      if (!ALPHEUSD_SERVES && NeedsGrpc(key)) continue;
+      if (!IsTaken(key)) continue;
       const auto path = paths.find(key);
       out << key << " = "
           << (path == paths.end() ? setting.value
