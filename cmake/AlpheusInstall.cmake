@@ -7,8 +7,8 @@ include(CMakePackageConfigHelpers)
 # alpheus/log/, and the includes with them, so that no file of another project
 # can stand in for them, nor they for one.
 set(alpheus_public_headers
-  alpheus atomicity candidate cluster_reader cluster_tail integrity log
-  log_reader log_tail options persistent_region recovered_range recovery_report
+  alpheus atomicity candidate cluster_reader cluster_tail durability_plan integrity
+  log log_epoch log_reader log_tail options persistent_region recovered_range recovery_report
   replication_status reservation tail_record)
 list(TRANSFORM alpheus_public_headers
   REPLACE "(.+)" "api/include/alpheus/\\1.h")

@@ -227,6 +227,12 @@ RecoveredRange Log::Recovered() const {
 absl::Status Log::CheckPayloads() const { return engine_->CheckPayloads(); }
 
 const RecoveryReport& Log::report() const { return engine_->report(); }
+DurabilityPlan Log::durability_plan() const {
+  return engine_->durability_plan();
+}
+
+std::vector<LogEpoch> Log::epochs() const { return engine_->epochs(); }
+
 ReplicationStatus Log::replication_status() const {
   return engine_->replication_status();
 }

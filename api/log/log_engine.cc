@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/log/log_engine.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +10,9 @@
 #include "log/base/status_macros.h"
 #include "log/core/read/record_cursor.h"
 #include "log/core/read/region_check.h"
+#include "log/format/epoch_table.h"
+#include "log/pmem/libpmem_persistence.h"
+#include "quorum/arithmetic/ballot.h"
 
 namespace alpheus {
 namespace {
@@ -102,6 +107,60 @@ void LogEngine::CountRecovered() {
     report_.payload_bytes += record.payload.size();
   }
   report_.moments.opened_ns = Clock::Real().NowNanos();
+}
+
+void LogEngine::DescribeOwn(ReplicaDurability* own) const {
+  own->is_own = true;
+  own->in_sync = true;
+  switch (region_.medium()) {
+    case RegionMedium::kAnonymous:
+      own->medium = DurabilityMedium::kProcessMemory;
+      return;
+    case RegionMedium::kFile:
+      own->medium = DurabilityMedium::kFile;
+      own->steps = {"msync"};
+      return;
+    case RegionMedium::kPersistentMemory:
+      break;
+  }
+  own->medium = region_.is_shadowed() ? DurabilityMedium::kShadow
+                                      : DurabilityMedium::kPersistentMemory;
+  if (region_.is_shadowed()) own->steps.emplace_back("copy");
+  // With eADR the caches are kept, and libpmem flushes nothing.
+  if (!LibpmemPersistence::DetectAutoFlush()) own->steps.emplace_back("flush");
+  own->steps.emplace_back("fence");
+}
+
+DurabilityPlan LogEngine::durability_plan() const {
+  DurabilityPlan plan;
+  if (IsOfParent()) return plan;
+  if (replication_ == nullptr) {
+    DescribeOwn(&plan.members.emplace_back());
+    return plan;
+  }
+  plan = replication_->durability_plan();
+  for (ReplicaDurability& member : plan.members) {
+    if (member.is_own) DescribeOwn(&member);
+  }
+  return plan;
+}
+
+std::vector<LogEpoch> LogEngine::epochs() const {
+  std::vector<LogEpoch> epochs;
+  if (IsOfParent()) return epochs;
+  // Read before the table: an epoch that begins meanwhile begins behind it.
+  const Lsn end = log().next_lsn() - 1;
+  const EpochTable& table = log().table();
+  for (const EpochEntry& entry : table.entries()) {
+    const bool is_running = &entry == &table.entries().back();
+    epochs.push_back(
+        {entry.epoch,
+         replication_ == nullptr ? 0 : quorum::BallotNode(entry.epoch).value,
+         entry.start_lsn,
+         is_running ? std::max(end, entry.start_lsn - 1)
+                    : table.EndOf(&entry) - 1});
+  }
+  return epochs;
 }
 
 absl::Status LogEngine::Close() {

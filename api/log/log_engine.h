@@ -20,10 +20,13 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "alpheus/durability_plan.h"
+#include "alpheus/log_epoch.h"
 #include "alpheus/options.h"
 #include "alpheus/recovered_range.h"
 #include "alpheus/recovery_report.h"
@@ -62,6 +65,9 @@ class EngineReplication {
   virtual ReplicationSink& sink() = 0;
   // Returns the status; any thread.
   virtual ReplicationStatus status() const = 0;
+  // Returns how each member has records persisted; any thread. The entry of the
+  // own replica is the engine's to complete.
+  virtual DurabilityPlan durability_plan() const = 0;
   // Gives the log's own region, if it is a replica, and the log. Called once,
   // before the log's first Poll, which uses both.
   virtual void ClaimReplica(recovery::PrimaryReplica& replica,
@@ -161,6 +167,8 @@ class LogEngine final : private recovery::PrimaryReplica,
   recovery::EpochSuccession::Members members() const {
     return replication_->members();
   }
+  DurabilityPlan durability_plan() const;
+  std::vector<LogEpoch> epochs() const;
   ReplicationStatus replication_status() const {
     return replication_ == nullptr || IsOfParent() ? ReplicationStatus()
                                                    : replication_->status();
@@ -195,6 +203,7 @@ class LogEngine final : private recovery::PrimaryReplica,
         std::move(replica), std::move(fence));
   }
 
+  void DescribeOwn(ReplicaDurability* own) const;
   absl::Status OfParent() const;
   absl::Status RegionReleased() const;
   ServiceThread::Work ServiceWork();

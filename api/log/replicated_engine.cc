@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The composition root of a replicated log: cluster file, adapter, own replica
 // or cache, the opening of an epoch, replication, ring log.
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -31,9 +32,14 @@
 #include "recovery/opening/log_creation.h"
 #include "recovery/opening/opening_quorums.h"
 #include "recovery/protocol/control_call.h"
+#include "recovery/protocol/opening_peer.h"
 #include "recovery/resync/epoch_succession.h"
 #include "recovery/resync/member_upkeep.h"
 #include "replication/fabric/fabric.h"
+#include "replication/persist/plan/planner.h"
+#include "replication/persist/platform/method.h"
+#include "replication/persist/platform/platform.h"
+#include "replication/primary/replicator.h"
 
 namespace alpheus {
 
@@ -98,6 +104,25 @@ class FabricReplication final : public EngineReplication {
     return replication_.members();
   }
 
+  DurabilityPlan durability_plan() const override {
+    const recovery::MemberUpkeep::State state = replication_.state();
+    const recovery::EpochSuccession::Members members = replication_.members();
+    DurabilityPlan plan;
+    plan.replicas = members.sizes.replica_count;
+    plan.write_quorum = members.sizes.write_quorum;
+    for (const recovery::PeerAddress& peer : members.nodes) {
+      ReplicaDurability& member = plan.members.emplace_back();
+      member.node = peer.node.value;
+      member.address = peer.address;
+      member.is_own = claim_ && claim_->node == peer.node;
+      const auto synced =
+          std::ranges::find(state.synced, recovery::DescribePeer(peer),
+                            &replication::Replicator::SyncedBackup::name);
+      if (synced != state.synced.end()) Describe(synced->platform, &member);
+    }
+    return plan;
+  }
+
   ReplicationStatus status() const override {
     const recovery::MemberUpkeep::State state = replication_.state();
     ReplicationStatus status;
@@ -126,6 +151,20 @@ class FabricReplication final : public EngineReplication {
   }
 
  private:
+  // The session has begun, so there is a plan.
+  static void Describe(const replication::Platform& platform,
+                       ReplicaDurability* member) {
+    member->in_sync = true;
+    member->platform = replication::PlatformToString(platform);
+    const absl::StatusOr<replication::Plan> plan =
+        replication::MakeSessionPlan(platform);
+    if (!plan.ok()) return;
+    member->row = plan->cell;
+    for (const replication::Step& step : plan->steps) {
+      member->steps.push_back(replication::StepName(step));
+    }
+  }
+
   std::optional<RegionClaimOptions> claim_;  // set if the process has a replica
   const recovery::ScrubbingOptions scrubbing_;  // of it
   std::unique_ptr<Connectivity> connectivity_;

@@ -195,6 +195,7 @@ void MemberUpkeep::NoteState() {
   state_.has_failed = has_failed;
   state_.counters = counters;
   state_.out_of_sync = resync_.OutOfSync();
+  state_.synced = replicator_.SyncedBackups();
 }
 
 void MemberUpkeep::OnCompletion(const fabric::Completion& completion) {

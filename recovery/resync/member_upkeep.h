@@ -90,6 +90,8 @@ class MemberUpkeep final : private replication::Replicator::Observer {
     ReplicaResync::Counters counters;
     std::vector<OtherMember>
         out_of_sync;  // with the reason, once one was tried
+    // Backups by the names that DescribePeer gives.
+    std::vector<replication::Replicator::SyncedBackup> synced;
     // Scrubbing of the own replica, in passes that have ended.
     uint64_t scrub_passes = 0;
     ScrubCounts scrubbed;

@@ -325,6 +325,15 @@ uint32_t Replicator::in_sync() const {
       (options_.has_local_replica ? 1 : 0));
 }
 
+std::vector<Replicator::SyncedBackup> Replicator::SyncedBackups() const {
+  std::vector<SyncedBackup> synced;
+  for (const Backup& backup : backups_) {
+    if (!backup.status.ok()) continue;
+    synced.push_back({backup.name, backup.session->platform()});
+  }
+  return synced;
+}
+
 Replicator::Backup* Replicator::Find(fabric::ConnectionId connection) {
   const auto found =
       std::ranges::find(backups_, connection, &Backup::connection);

@@ -91,6 +91,7 @@
 #include "log/format/superline.h"
 #include "quorum/arithmetic/quorum.h"
 #include "replication/fabric/fabric.h"
+#include "replication/persist/platform/platform.h"
 #include "replication/session/primary_session.h"
 
 namespace alpheus::replication {
@@ -224,6 +225,12 @@ class Replicator final : public ReplicationSink {
   bool is_idle() const;
   // Returns the number of replicas in sync, the own one included.
   uint32_t in_sync() const;
+  // A backup in sync, by the name that it was added with.
+  struct SyncedBackup {
+    std::string name;
+    Platform platform;  // as PrimarySession::platform
+  };
+  std::vector<SyncedBackup> SyncedBackups() const;
   // Returns the number of batches and messages posted to all backups; grows.
   uint64_t batches() const;
 

@@ -127,6 +127,9 @@ class PrimarySession {
   // caller waits. Errors: as Advance.
   absl::Status PostReceives() { return acks_->PostAll(); }
 
+  // Returns the backup's platform, from which the plan was made
+  // (MakeSessionPlan).
+  const Platform& platform() const { return terms_.platform; }
   Lsn acked_lsn() const { return acked_.lsn; }
   const RingEnd& posted() const { return posted_; }
   // Bytes posted and not acknowledged.

@@ -93,6 +93,9 @@ struct ElectOptions {
   std::string log_name = "main";
   uint64_t node = 0;  // whose candidate is instructed
   uint32_t timeout_ms = 10'000;
+  // Asked several times a second by the calling thread. Once it returns true,
+  // the call waits no more, and returns Cancelled.
+  std::function<bool()> gives_up = {};
 };
 
 // The process that has a log open.
@@ -161,8 +164,9 @@ class Candidate {
   // Errors: InvalidArgument (no member); FailedPrecondition (nobody stands at
   // that node; the nodes have a newer list of members); NotFound (no node has
   // the log); DeadlineExceeded (nobody said in time that it is primary; it
-  // may still become so); Unavailable (no node could be reached); those of the
-  // cluster file.
+  // may still become so); Unavailable (no node could be reached); Cancelled
+  // (ElectOptions::gives_up; the message says whether anybody was told); those
+  // of the cluster file.
   static absl::StatusOr<PrimaryReport> Elect(const ElectOptions& options);
   // Has the candidate of that node hand over. It no longer stands, until it is
   // elected or another process takes its place. Returns the report of the

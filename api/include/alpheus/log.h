@@ -75,9 +75,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "alpheus/durability_plan.h"
+#include "alpheus/log_epoch.h"
 #include "alpheus/log_tail.h"
 #include "alpheus/options.h"
 #include "alpheus/recovered_range.h"
@@ -323,6 +326,14 @@ class Log {
   // Returns which members keep the log now, by the list of the running epoch.
   // Takes two locks; any thread. Never changes for a local log.
   ReplicationStatus replication_status() const;
+  // Returns what makes a record durable now, by the list of the running epoch.
+  // Takes two locks; any thread. Has no member in a fork's child.
+  DurabilityPlan durability_plan() const;
+  // Returns the epochs that own records which are not cleaned, and the running
+  // one, oldest first. Not known any more are an epoch that wrote nothing, and
+  // one of whose records all were cleaned before a later opening. Any thread.
+  // None in a fork's child.
+  std::vector<LogEpoch> epochs() const;
 
  private:
   friend class Candidate;

@@ -24,6 +24,7 @@
 #include "log/base/clock.h"
 #include "log/base/random.h"
 #include "quorum/members/cluster_key.h"
+#include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/temp_directory.h"
 #include "tests/support/fixtures/test_cluster.h"
 
@@ -115,6 +116,80 @@ class ClusterLogTest : public ::testing::Test {
     return payloads;
   }
 };
+
+// A node that is down has no plan, and one that joins has another session.
+TEST_F(ClusterLogTest, PlanNamesEachReplicaAndWhatPersistsARecordThere) {
+  TestCluster cluster(3);
+  Format(cluster);
+  LogOptions options = OptionsOf(cluster, 1);
+  options.path = cluster.ReplicaPath(1);
+  options.replication.gather_ms = 60'000;
+  const auto log = MustOpen(options);
+  ASSERT_NE(log, nullptr);
+  const DurabilityPlan plan = log->durability_plan();
+  EXPECT_EQ(plan.replicas, 3u);
+  EXPECT_EQ(plan.write_quorum, 2u);
+  ASSERT_EQ(plan.members.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    const ReplicaDurability& member = plan.members[i];
+    EXPECT_EQ(member.node, i + 1);
+    EXPECT_EQ(member.address, cluster.AddressOf(static_cast<int>(i) + 1));
+    EXPECT_TRUE(member.in_sync);
+    EXPECT_EQ(member.is_own, i == 0);
+  }
+  EXPECT_EQ(plan.members[0].medium, DurabilityMedium::kFile);
+  EXPECT_THAT(plan.members[0].steps, ElementsAre("msync"));
+  // Over TCP, into a plain file: the backup's program persists.
+  EXPECT_EQ(plan.members[1].medium, DurabilityMedium::kUnknown);
+  EXPECT_EQ(plan.members[1].platform, "dmp,ddio,dram,tcp");
+  EXPECT_THAT(plan.members[1].steps,
+              ElementsAre("rq:writeimm(a)", "rsp:receive(&a)", "rsp:flush(&a)",
+                          "rsp:send(ack)", "rq:receive(ack)"));
+  EXPECT_THAT(plan.members[1].row, HasSubstr("Table 2"));
+  cluster.Stop(3);
+  ASSERT_TRUE(log->Append("without node 3").ok());
+  const Deadline end = testing::InPatience();
+  while (log->durability_plan().members[2].in_sync &&
+         !end.HasPassed(Clock::Real().NowNanos())) {
+    ASSERT_TRUE(log->Append("until it is missed").ok());
+  }
+  ReplicaDurability away;
+  away.node = 3;
+  away.address = cluster.AddressOf(3);
+  EXPECT_EQ(log->durability_plan().members[2], away);
+  EXPECT_EQ(log->durability_plan().members[1], plan.members[1]);
+  cluster.Start(3);
+  while (!log->durability_plan().members[2].in_sync &&
+         !end.HasPassed(Clock::Real().NowNanos())) {
+  }
+  EXPECT_EQ(log->durability_plan(), plan);
+  ASSERT_TRUE(log->Close().ok());
+}
+
+// A primary without a replica is none of the members.
+TEST_F(ClusterLogTest, EpochsNameTheNodesThatOpenedThem) {
+  TestCluster cluster(3);
+  Format(cluster);
+  std::vector<LogEpoch> epochs;
+  for (const int node : {2, 3}) {
+    const auto log = MustOpen(OptionsOf(cluster, node));
+    ASSERT_NE(log, nullptr);
+    for (const ReplicaDurability& member : log->durability_plan().members) {
+      EXPECT_FALSE(member.is_own);
+    }
+    ASSERT_TRUE(log->Append("one").ok());
+    epochs = log->epochs();
+    ASSERT_TRUE(log->Close().ok());
+  }
+  ASSERT_EQ(epochs.size(), 2u);
+  EXPECT_EQ(epochs[0].node, 2u);
+  EXPECT_EQ(epochs[0].start_lsn, Lsn(1));
+  EXPECT_EQ(epochs[0].end_lsn, Lsn(1));
+  EXPECT_EQ(epochs[1].node, 3u);
+  EXPECT_EQ(epochs[1].start_lsn, Lsn(2));
+  EXPECT_EQ(epochs[1].end_lsn, Lsn(2));
+  EXPECT_LT(epochs[0].epoch, epochs[1].epoch);
+}
 
 TEST_F(ClusterLogTest, AppendedRecordsAreRecoveredByAnyNode) {
   TestCluster cluster(3);
