@@ -318,6 +318,12 @@ absl::StatusOr<RecoveryReport> ChangeLogMembers(
     ALPHEUS_ASSIGN_OR_RETURN(
         from, quorum::LoadClusterFile(options.previous_cluster_file));
   }
+  return ChangeLogMembers(options, from, to);
+}
+
+absl::StatusOr<RecoveryReport> ChangeLogMembers(
+    const ChangeMembersOptions& options, const ClusterConfiguration& from,
+    const ClusterConfiguration& to) {
   ALPHEUS_RETURN_IF_ERROR(quorum::CheckLogName(options.log_name));
   ALPHEUS_RETURN_IF_ERROR(
       CheckReplaced(options.cluster_file, to, options.replaced));

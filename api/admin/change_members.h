@@ -33,6 +33,14 @@ namespace alpheus {
 // Changes the members as Log::ChangeMembers says.
 absl::StatusOr<RecoveryReport> ChangeLogMembers(
     const ChangeMembersOptions& options);
+// Does the same with lists that were read: `from` and `to`, the same one if
+// replicas are replaced. Of the two files in `options` the one of `from` is
+// read if a candidate is told to hand over: previous_cluster_file, or, if that
+// is empty, cluster_file. Else they are names for people.
+absl::StatusOr<RecoveryReport> ChangeLogMembers(
+    const ChangeMembersOptions& options,
+    const quorum::ClusterConfiguration& from,
+    const quorum::ClusterConfiguration& to);
 
 // Opens an epoch that makes the change, and closes it (the second half, if no
 // primary can make it; in replicated_engine.cc). The process belongs to

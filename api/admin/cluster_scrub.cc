@@ -66,15 +66,20 @@ class ScrubAsker {
   }
   Polled Poll() {
     const int64_t now = Now();
+    const bool gives_up = options_.gives_up && options_.gives_up();
     Polled polled = Polled::kDone;
     for (Asked& asked : nodes_) {
       if (!asked.is_over) StepOf(asked, now);
+      if (!asked.is_over && gives_up) End(asked, NotWaitedFor(asked));
       if (!asked.is_over) polled = Polled::kIdle;
     }
     return polled;
   }
   Deadline NextPoll() const {
     Deadline next;
+    if (options_.gives_up) {
+      next = Deadline::AtNanos(Now() + options_.interval_ms * kNanosPerMs);
+    }
     for (const Asked& asked : nodes_) {
       if (asked.is_over) continue;
       const int64_t due = asked.is_asked ? asked.silent_at : asked.ask_again_at;
@@ -173,6 +178,13 @@ class ScrubAsker {
             "records whole. The node's messages say why. Start the missing "
             "nodes, and scrub again; if no node is missing, \"Damage on all "
             "replicas\" in docs/use/operating.md says how to go on")));
+  }
+
+  static absl::Status NotWaitedFor(const Asked& asked) {
+    return absl::CancelledError(absl::StrCat(
+        asked.scrub.address,
+        ": is not waited for any more; it scrubs on by itself, if it was "
+        "reached. Scrub again to hear what it finds"));
   }
 
   void End(Asked& asked, const absl::Status& status) {

@@ -42,6 +42,10 @@ struct ClusterScrubOptions {
   uint32_t interval_ms = 50;
   // Called whenever a node has reported its progress.
   std::function<void(const ScrubResult&)> progress = {};
+  // Asked after each interval by the calling thread. Once it returns true,
+  // nodes that have not ended are waited for no more (Cancelled). They scrub on
+  // by themselves.
+  std::function<bool()> gives_up = {};
 };
 
 // Scrubs, and returns one entry per replica, in the order of the cluster file.

@@ -61,6 +61,7 @@ class Instructing {
     for (;;) {
       Round();
       if (const std::optional<PrimaryReport> done = Obeyed()) return *done;
+      if (GivesUp()) return Cancelled(/*is_told=*/true);
       if (deadline_.HasPassed(Clock::Real().NowNanos())) return TooLate();
       rounds_.Rest();
     }
@@ -126,6 +127,7 @@ class Instructing {
       ALPHEUS_RETURN_IF_ERROR(CheckHasReplicas());
       const absl::Status why = WhyNobodyCould(needs_another);
       if (why.ok()) return why;
+      if (GivesUp()) return Cancelled(/*is_told=*/false);
       const bool is_reached = std::ranges::any_of(
           nodes_, [](const Node& node) { return node.heard.has_value(); });
       if (is_reached && stands_by_.HasPassed(Clock::Real().NowNanos())) {
@@ -134,6 +136,15 @@ class Instructing {
       if (deadline_.HasPassed(Clock::Real().NowNanos())) return Unreached();
       rounds_.Rest();
     }
+  }
+
+  bool GivesUp() const { return options_.gives_up && options_.gives_up(); }
+
+  absl::Status Cancelled(bool is_told) const {
+    return absl::CancelledError(
+        absl::StrCat("log ", options_.log_name, ": the caller waits no more. ",
+                     is_told ? "The nodes were told, and may obey yet"
+                             : "Nobody was told anything"));
   }
 
   // ICA2.

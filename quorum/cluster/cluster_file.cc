@@ -442,6 +442,11 @@ absl::StatusOr<ClusterConfiguration> LoadClusterFile(
       ReadConfigFile(path, {.name = "cluster file",
                             .bytes_max = kClusterFileBytesMax,
                             .readers = ReadableBy::kAnyone}));
+  return LoadClusterText(text, path, look_up);
+}
+
+absl::StatusOr<ClusterConfiguration> LoadClusterText(
+    std::string_view text, const std::string& path, const HostLookup& look_up) {
   ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster,
                            ParseClusterFile(text, path));
   std::optional<NodeId> reached_node;

@@ -50,6 +50,11 @@ absl::StatusOr<ClusterConfiguration> ParseClusterFile(std::string_view text,
 // left out); NotFound, Unavailable (an unknown host of a member).
 absl::StatusOr<ClusterConfiguration> LoadClusterFile(
     const std::string& path, const HostLookup& look_up = LookUpHost);
+// Does the same with the text of a file that is not there: `path` is where it
+// would be.
+absl::StatusOr<ClusterConfiguration> LoadClusterText(
+    std::string_view text, const std::string& path,
+    const HostLookup& look_up = LookUpHost);
 
 }  // namespace alpheus::quorum
 

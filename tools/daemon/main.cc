@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "api/admin/administrator.h"
 #include "api/grpc/server/log_server.h"
 #include "api/metrics/collect/held_logs.h"
 #include "api/metrics/collect/node_collector.h"
@@ -299,10 +300,12 @@ cli::ExitStatus CheckConfig(const Arguments& arguments) {
 
 // Listens for clients, if the node is to.
 absl::StatusOr<std::unique_ptr<rpc::LogServer>> Serve(
-    const Arguments& arguments, service::ServedLogs* served) {
+    const Arguments& arguments, service::ServedLogs* served,
+    Administrator* administrator) {
   if (arguments.serve.listen.empty()) return nullptr;
   ALPHEUS_RETURN_IF_ERROR(SetAddresses(arguments, served));
-  return rpc::LogServer::Start(arguments.serve, *served, arguments.node.say);
+  return rpc::LogServer::Start(arguments.serve, *served, arguments.node.say,
+                               WallClock::Real(), administrator);
 }
 
 // Servers beside the node, and the logs that they serve. The last one ends
@@ -311,11 +314,13 @@ struct Servers {
   explicit Servers(const Arguments& arguments)
       : start_time_s(WallClock::Real().NowSeconds()),
         served(arguments.stand),
-        held(arguments.stand) {}
+        held(arguments.stand),
+        administrator(arguments.node.cluster_file, arguments.node.node) {}
 
   const int64_t start_time_s;
   service::ServedLogs served;
   metrics::HeldLogs held;
+  ClusterAdministrator administrator;
   std::unique_ptr<rpc::LogServer> clients;
   std::optional<metrics::NodeCollector> collector;
   std::unique_ptr<metrics::MetricsServer> metrics;
@@ -351,7 +356,8 @@ absl::Status ShowMetrics(const Arguments& arguments, Node& node,
 absl::Status StartServers(const Arguments& arguments, Node& node,
                           Servers* servers) {
   ALPHEUS_ASSIGN_OR_RETURN(servers->clients,
-                           Serve(arguments, &servers->served));
+                           Serve(arguments, &servers->served,
+                                 &servers->administrator));
   return ShowMetrics(arguments, node, servers);
 }
 

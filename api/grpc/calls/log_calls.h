@@ -81,6 +81,14 @@ class LogCalls final : public v1::LogService::CallbackService {
   grpc::ServerUnaryReactor* ListLogs(grpc::CallbackServerContext* context,
                                      const v1::ListLogsRequest* request,
                                      v1::ListLogsResponse* response) override;
+  grpc::ServerUnaryReactor* DescribeDurability(
+      grpc::CallbackServerContext* context,
+      const v1::DescribeDurabilityRequest* request,
+      v1::DescribeDurabilityResponse* response) override;
+  grpc::ServerUnaryReactor* ListEpochs(
+      grpc::CallbackServerContext* context,
+      const v1::ListEpochsRequest* request,
+      v1::ListEpochsResponse* response) override;
 
  private:
   // Errors: as Access::Check. It is the first that a call asks: others learn

@@ -17,12 +17,14 @@
 #include "absl/strings/str_cat.h"
 #include "api/grpc/access/access.h"
 #include "api/grpc/access/token_file.h"
+#include "api/grpc/calls/admin_calls.h"
 #include "api/grpc/calls/call_counts.h"
 #include "api/grpc/calls/log_calls.h"
 #include "api/grpc/connections/acceptor.h"
 #include "api/grpc/server/reflection.h"
 #include "api/grpc/server/tls.h"
 #include "api/grpc/wire/messages.h"
+#include "api/wiring/job_threads.h"
 #include "api/wiring/listen_address.h"
 #include "api/wiring/task_thread.h"
 #include "log/base/status_macros.h"
@@ -42,6 +44,8 @@ constexpr int kEndSeconds = 1;
 constexpr int kHandshakeMs = 10'000;
 constexpr int kPingEveryMs = 60'000;
 constexpr int kPingAnswerMs = 20'000;
+// Of administrators, at once.
+constexpr size_t kOrdersMax = 4;
 
 TlsFiles FilesOf(const LogServerOptions& options) {
   return {options.tls_certificate, options.tls_key, options.tls_client_ca};
@@ -120,13 +124,14 @@ class GrpcLogServer final : public LogServer {
  public:
   GrpcLogServer(LogServerOptions options, Parts parts,
                 service::ServedLogs& logs, Acceptor::Say say,
-                const WallClock& clock)
+                const WallClock& clock, Administrator* administrator)
       : options_(std::move(options)),
         say_(std::move(say)),
         clock_(clock),
         logs_(logs),
         access_(std::move(parts.tokens), clock),
-        calls_(logs, tasks_, access_, counts_) {
+        calls_(logs, tasks_, access_, counts_),
+        admin_calls_(logs, jobs_, access_, administrator) {
     if (parts.tls) tls_.emplace(*std::move(parts.tls));
   }
   ~GrpcLogServer() override {
@@ -148,6 +153,7 @@ class GrpcLogServer final : public LogServer {
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
         tls_ ? tls_->Credentials() : grpc::InsecureServerCredentials());
     builder.RegisterService(&calls_);
+    builder.RegisterService(&admin_calls_);
     builder.RegisterCallbackGenericService(&reflection_);
     builder.SetMaxReceiveMessageSize(static_cast<int>(kMessageBytesMax));
     builder.SetResourceQuota(
@@ -229,9 +235,13 @@ class GrpcLogServer final : public LogServer {
   Access access_;
   std::optional<RotatingTls> tls_;
   CallCounts counts_;
+  JobThreads jobs_{kOrdersMax};
   LogCalls calls_;
+  AdminCalls admin_calls_;
   Reflection reflection_{
-      std::vector<std::string>{v1::LogService::service_full_name()}, access_};
+      std::vector<std::string>{v1::LogService::service_full_name(),
+                               v1::AdminService::service_full_name()},
+      access_};
   bool is_watching_ = false;
   std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
@@ -247,11 +257,12 @@ absl::Status LogServer::Check(const LogServerOptions& options,
 
 absl::StatusOr<std::unique_ptr<LogServer>> LogServer::Start(
     const LogServerOptions& options, service::ServedLogs& logs,
-    std::function<void(const std::string&)> say, const WallClock& clock) {
+    std::function<void(const std::string&)> say, const WallClock& clock,
+    Administrator* administrator) {
   ALPHEUS_ASSIGN_OR_RETURN(Parts parts, LoadParts(options, clock));
   const std::string address = parts.address;
-  auto server = std::make_unique<GrpcLogServer>(options, std::move(parts), logs,
-                                                std::move(say), clock);
+  auto server = std::make_unique<GrpcLogServer>(
+      options, std::move(parts), logs, std::move(say), clock, administrator);
   ALPHEUS_RETURN_IF_ERROR(server->Listen(address));
   return std::unique_ptr<LogServer>(std::move(server));
 }

@@ -29,6 +29,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "api/admin/administrator.h"
 #include "api/grpc/calls/call_counts.h"
 #include "api/grpc/connections/connection_limits.h"
 #include "api/service/served/served_logs.h"
@@ -63,15 +64,18 @@ class LogServer {
   // without gRPC).
   static absl::Status Check(const LogServerOptions& options,
                             const WallClock& clock = WallClock::Real());
-  // Listens for requests to these logs, which must outlive it, as must the
-  // clock. `say` gets a sentence when clients are refused or wait (acceptor.h).
-  // Errors: as Check; AlreadyExists (another process has the address);
-  // Unavailable (the address can't be had); ResourceExhausted (no thread).
+  // Listens for requests to these logs, and for orders to the administrator; if
+  // that is null, it takes none. All must outlive it, as must the clock. `say`
+  // gets a sentence when clients are refused or wait (acceptor.h). Errors: as
+  // Check; AlreadyExists (another process has the address); Unavailable (the
+  // address can't be had); ResourceExhausted (no thread).
   static absl::StatusOr<std::unique_ptr<LogServer>> Start(
       const LogServerOptions& options, service::ServedLogs& logs,
       std::function<void(const std::string&)> say = {},
-      const WallClock& clock = WallClock::Real());
+      const WallClock& clock = WallClock::Real(),
+      Administrator* administrator = nullptr);
   // Ends all calls. Those that are about to be answered have a second for that.
+  // Waits for a change of the members that is under way.
   virtual ~LogServer() = default;
 
   // Reads the files again (LSV2). Connections stay. Errors, which say what is

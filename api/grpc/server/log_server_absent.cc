@@ -14,7 +14,8 @@ absl::Status LogServer::Check(const LogServerOptions& /*options*/,
 
 absl::StatusOr<std::unique_ptr<LogServer>> LogServer::Start(
     const LogServerOptions& options, service::ServedLogs& /*logs*/,
-    std::function<void(const std::string&)> /*say*/, const WallClock& clock) {
+    std::function<void(const std::string&)> /*say*/, const WallClock& clock,
+    Administrator* /*administrator*/) {
   return Check(options, clock);
 }
 

@@ -185,6 +185,11 @@ CallError NotAllowed(const absl::Status& why) {
               std::string(why.message()));
 }
 
+CallError OfOrder(const absl::Status& status) {
+  return Make(static_cast<grpc::StatusCode>(status.code()),
+              std::string(status.message()));
+}
+
 std::optional<CallError> CheckDurability(v1::Durability durability) {
   if (v1::Durability_IsValid(durability)) return std::nullopt;
   return Invalid(absl::StrCat("durability ", static_cast<int>(durability),

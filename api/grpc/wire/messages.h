@@ -11,6 +11,9 @@
 #include <span>
 #include <vector>
 
+#include "alpheus/durability_plan.h"
+#include "alpheus/log_epoch.h"
+#include "alpheus/recovery_report.h"
 #include "alpheus/replication_status.h"
 #include "alpheus/v1/log_service.pb.h"
 #include "api/service/clients/client_requests.h"
@@ -45,6 +48,9 @@ inline service::Request NumberOf(const v1::RequestNumber& number,
 }
 
 void SetReplicas(const ReplicationStatus& status, v1::Replicas* out);
+void SetPlan(const DurabilityPlan& plan, v1::DescribeDurabilityResponse* out);
+void SetEpochs(const std::vector<LogEpoch>& epochs,
+               const RecoveryReport& report, v1::ListEpochsResponse* out);
 
 // Returns which replicas must have persisted a record before its request is
 // answered; nullopt: none. Requires: there is such a durability.

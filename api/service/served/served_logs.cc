@@ -29,6 +29,12 @@ void ServedLogs::SetAddresses(std::map<uint64_t, std::string> addresses) {
   addresses_ = std::move(addresses);
 }
 
+std::string ServedLogs::AddressOf(uint64_t node) {
+  const MutexLock lock(mutex_);
+  const auto found = addresses_.find(node);
+  return found == addresses_.end() ? "" : found->second;
+}
+
 absl::Status ServedLogs::Serve(const std::string& name, Log& log) {
   LogCounts* counts = nullptr;
   {

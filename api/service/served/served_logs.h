@@ -61,6 +61,8 @@ class ServedLogs {
   void SetFindPrimary(const std::string& name, FindPrimary find);
   // Sets where clients reach the nodes, by their numbers.
   void SetAddresses(std::map<uint64_t, std::string> addresses);
+  // Returns where clients reach a node; empty: unknown.
+  std::string AddressOf(uint64_t node);
   // Serves a log that was opened. It must stay open until Withdraw. Errors,
   // with the log withheld: as ServedLog::Recover. Requires: the name is known.
   absl::Status Serve(const std::string& name, Log& log);

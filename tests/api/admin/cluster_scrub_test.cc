@@ -89,6 +89,19 @@ TEST_F(ClusterScrubTest, AllNodesSayWhatTheyFound) {
   EXPECT_GE(told, 3);
 }
 
+// Nodes scrub on by themselves.
+TEST_F(ClusterScrubTest, CallerMayWaitNoMore) {
+  AppendTwo();
+  const std::vector<ScrubResult> scrubs =
+      ScrubAll({.timeout_ms = 60'000, .gives_up = [] { return true; }});
+  ASSERT_EQ(scrubs.size(), 3u);
+  for (const ScrubResult& scrub : scrubs) {
+    EXPECT_TRUE(absl::IsCancelled(scrub.status)) << scrub.status;
+    EXPECT_THAT(std::string(scrub.status.message()),
+                HasSubstr("scrubs on by itself"));
+  }
+}
+
 // The replica of a primary that runs is scrubbed by it, and its node tells.
 TEST_F(ClusterScrubTest, ReplicaOfARunningPrimaryIsScrubbedToo) {
   LogOptions options = OptionsOfNode1();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "alpheus/v1/admin_service.grpc.pb.h"
 #include "tests/api/grpc/health_and_reflection.h"
 #include "tests/api/grpc/secure_fixture.h"
 #include "tests/support/fixtures/patience.h"
@@ -35,17 +36,17 @@ bool IsLetIn(StatusCode code) {
 
 using Call = std::function<grpc::Status(LogClient&, const std::string& log)>;
 
-template <class Request, class Response>
-Call Unary(grpc::Status (v1::LogService::Stub::*method)(grpc::ClientContext*,
-                                                        const Request&,
-                                                        Response*)) {
+template <class Service, class Request, class Response>
+Call Unary(grpc::Status (Service::*method)(grpc::ClientContext*, const Request&,
+                                           Response*)) {
   return [method](LogClient& client, const std::string& log) {
     grpc::ClientContext context;
     client.Authorize(&context);
     Request request;
     request.set_log(log);
     Response response;
-    return (client.stub().*method)(&context, request, &response);
+    Service stub(client.channel());
+    return (stub.*method)(&context, request, &response);
   };
 }
 
@@ -77,9 +78,10 @@ grpc::Status TailRecords(LogClient& client, const std::string& log) {
   return stream->Finish();
 }
 
-// All but ListLogs, which is for no log.
+// Those of both services, but ListLogs, which is for no log.
 const std::map<std::string, Call>& Calls() {
   using Stub = v1::LogService::Stub;
+  using Admin = v1::AdminService::Stub;
   static const auto* const calls = new std::map<std::string, Call>{
       {"OpenClient", Unary(&Stub::OpenClient)},
       {"ResumeClient", Unary(&Stub::ResumeClient)},
@@ -95,6 +97,14 @@ const std::map<std::string, Call>& Calls() {
       {"Cleanup", Unary(&Stub::Cleanup)},
       {"GetExposure", Unary(&Stub::GetExposure)},
       {"GetStatus", Unary(&Stub::GetStatus)},
+      {"DescribeDurability", Unary(&Stub::DescribeDurability)},
+      {"ListEpochs", Unary(&Stub::ListEpochs)},
+      {"Elect", Unary(&Admin::Elect)},
+      {"Drain", Unary(&Admin::Drain)},
+      {"Scrub", Unary(&Admin::Scrub)},
+      {"Replace", Unary(&Admin::Replace)},
+      {"Reconfigure", Unary(&Admin::Reconfigure)},
+      {"CreateLog", Unary(&Admin::CreateLog)},
   };
   return *calls;
 }
@@ -128,19 +138,28 @@ class AccessTest : public SecureServerTest {
 constexpr char kAppendCalls[] =
     "Append AppendStream CloseClient Force GetStatus ListClients OpenClient "
     "Resolve ResumeClient ";
-constexpr char kReadCalls[] = "GetExposure GetStatus Read Tail WaitDurable ";
-constexpr char kAdminCalls[] = "Cleanup CloseClient GetStatus ListClients ";
+constexpr char kReadCalls[] =
+    "DescribeDurability GetExposure GetStatus ListEpochs Read Tail "
+    "WaitDurable ";
+constexpr char kAdminCalls[] =
+    "Cleanup CloseClient CreateLog Drain Elect GetStatus ListClients "
+    "Reconfigure Replace Scrub ";
 
-TEST(AccessCallsTest, AreAllOfTheService) {
-  const auto* const service =
-      v1::OpenClientRequest::descriptor()->file()->FindServiceByName(
-          "LogService");
-  ASSERT_NE(service, nullptr);
-  for (int i = 0; i < service->method_count(); ++i) {
-    const std::string& name = service->method(i)->name();
-    EXPECT_TRUE(Calls().contains(name) || name == "ListLogs") << name;
+TEST(AccessCallsTest, AreAllOfTheServices) {
+  int methods = 0;
+  for (const auto* const service :
+       {v1::OpenClientRequest::descriptor()->file()->FindServiceByName(
+            "LogService"),
+        v1::ElectRequest::descriptor()->file()->FindServiceByName(
+            "AdminService")}) {
+    ASSERT_NE(service, nullptr);
+    for (int i = 0; i < service->method_count(); ++i) {
+      const std::string& name = service->method(i)->name();
+      EXPECT_TRUE(Calls().contains(name) || name == "ListLogs") << name;
+    }
+    methods += service->method_count();
   }
-  EXPECT_EQ(service->method_count(), static_cast<int>(Calls().size()) + 1);
+  EXPECT_EQ(methods, static_cast<int>(Calls().size()) + 1);
 }
 
 TEST_F(AccessTest, EachRoleHasItsCalls) {

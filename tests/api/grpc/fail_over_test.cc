@@ -19,8 +19,7 @@
 #include "api/client/grpc/log_client.h"
 #include "log/base/clock.h"
 #include "tests/api/grpc/log_client.h"
-#include "tests/process/cluster_fixture.h"
-#include "tests/support/fixtures/own_host.h"
+#include "tests/api/grpc/service_cluster_fixture.h"
 #include "tests/support/fixtures/patience.h"
 
 namespace alpheus::testing {
@@ -29,50 +28,12 @@ namespace {
 using ::grpc::StatusCode;
 using ::testing::ElementsAreArray;
 
-class ServiceFailOverTest : public ClusterTest {
+class ServiceFailOverTest : public ServiceClusterTest {
  protected:
-  static constexpr int kNodes = 3;
-
   void SetUp() override {
-    demo::ClusterOptions options = ThreeNodes(directory_.path());
-    for (int node = 1; node <= kNodes; ++node) {
-      addresses_.push_back(OwnHost() + ":7411");
-      options.client_addresses[node] = addresses_.back();
-      // A busy machine must not decide who is primary.
-      options.node_options[node] = {"--stand",      "main",
-                                    "--serve",      addresses_.back(),
-                                    "--silence-ms", "5000"};
-    }
-    StartCluster(options);
-    Format("main", "4MiB");
-    FindPrimary();
+    ServiceClusterTest::SetUp();
     const grpc::Status opened = client_->Open();
     ASSERT_TRUE(opened.ok()) << opened.error_message();
-  }
-
-  // Waits for a primary, and connects to it as the same client.
-  void FindPrimary() {
-    const auto before = std::move(client_);
-    const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
-    while (Clock::Real().NowNanos() < end) {
-      cluster_->Listen();
-      for (primary_ = 1; primary_ <= kNodes; ++primary_) {
-        if (!cluster_->is_running(primary_)) continue;
-        client_ = std::make_unique<LogClient>(addresses_[primary_ - 1]);
-        grpc::ClientContext context;
-        v1::GetStatusRequest request;
-        request.set_log("main");
-        v1::GetStatusResponse status;
-        if (!client_->stub().GetStatus(&context, request, &status).ok()) {
-          continue;
-        }
-        if (!status.is_primary()) continue;
-        if (before != nullptr) client_->client = before->client;
-        client_->epoch = status.epoch();
-        return;
-      }
-    }
-    FAIL() << "nobody is primary";
   }
 
   // Appends requests from next_ on in messages of ten, all under way at once;
@@ -108,22 +69,6 @@ class ServiceFailOverTest : public ClusterTest {
     EXPECT_THAT(client_->ReadAll(), ElementsAreArray(expected));
   }
 
-  void AwaitAllInSync() {
-    const int64_t end = Clock::Real().NowNanos() + kPatienceNanos;
-    while (Clock::Real().NowNanos() < end) {
-      cluster_->Listen();
-      int in_sync = 0;
-      for (const nlohmann::json& replica : Status()) {
-        in_sync += replica.value("in_sync", false) ? 1 : 0;
-      }
-      if (in_sync == kNodes) return;
-    }
-    FAIL() << "a member does not join";
-  }
-
-  std::vector<std::string> addresses_;
-  std::unique_ptr<LogClient> client_;
-  int primary_ = 0;
   uint64_t next_ = 1;  // sequence that is not known to be in the log
 };
 

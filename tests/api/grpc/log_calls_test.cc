@@ -100,6 +100,9 @@ TEST_F(LogCallsTest, LogOfAnotherPrimaryIsUnavailableWithItsName) {
   call(&Stub::WaitDurable, v1::WaitDurableRequest(), v1::WaitDurableResponse());
   call(&Stub::Cleanup, v1::CleanupRequest(), v1::CleanupResponse());
   call(&Stub::GetExposure, v1::GetExposureRequest(), v1::GetExposureResponse());
+  call(&Stub::DescribeDurability, v1::DescribeDurabilityRequest(),
+       v1::DescribeDurabilityResponse());
+  call(&Stub::ListEpochs, v1::ListEpochsRequest(), v1::ListEpochsResponse());
   v1::ReadRequest read;
   read.set_log("other");
   std::vector<v1::Record> records;
@@ -500,6 +503,30 @@ TEST_F(LogCallsTest, FullLogRefusesAndIsCleaned) {
   EXPECT_TRUE(client_->Append(std::string(60'000, 'x'), &response).ok());
 }
 
+// Nothing persists what is in memory alone.
+TEST_F(LogCallsTest, DurabilityOfALogInMemoryIsNone) {
+  grpc::ClientContext context;
+  v1::DescribeDurabilityRequest request;
+  request.set_log("main");
+  v1::DescribeDurabilityResponse plan;
+  ASSERT_TRUE(
+      client_->stub().DescribeDurability(&context, request, &plan).ok());
+  EXPECT_EQ(plan.count(), 1u);
+  EXPECT_EQ(plan.write_quorum(), 1u);
+  EXPECT_EQ(plan.lost_replicas_max(), 0u);
+  EXPECT_EQ(plan.absent_replicas_max(), 0u);
+  EXPECT_EQ(plan.exposed_records(), 0u);
+  EXPECT_EQ(plan.exposed_records_max(), log_->ExposedMax());
+  ASSERT_EQ(plan.replicas_size(), 1);
+  const v1::DescribeDurabilityResponse::Replica& own = plan.replicas(0);
+  EXPECT_EQ(own.node(), 0u);
+  EXPECT_TRUE(own.is_primary());
+  EXPECT_TRUE(own.in_sync());
+  EXPECT_EQ(own.medium(),
+            v1::DescribeDurabilityResponse::MEDIUM_PROCESS_MEMORY);
+  EXPECT_THAT(own.steps(), IsEmpty());
+}
+
 // In a file, which is opened again.
 class NextOpeningTest : public ServerTest {
  protected:
@@ -511,6 +538,17 @@ class NextOpeningTest : public ServerTest {
     OpenLog({.path = path_});
   }
   ~NextOpeningTest() override { CloseLog(); }
+
+  v1::ListEpochsResponse Epochs() {
+    grpc::ClientContext context;
+    v1::ListEpochsRequest request;
+    request.set_log("main");
+    v1::ListEpochsResponse epochs;
+    const grpc::Status listed =
+        client_->stub().ListEpochs(&context, request, &epochs);
+    EXPECT_TRUE(listed.ok()) << listed.error_message();
+    return epochs;
+  }
 
   const TempDirectory directory_;
   const std::string path_ = directory_.File("log");
@@ -535,6 +573,56 @@ TEST_F(NextOpeningTest, ClientResumesWithIt) {
   EXPECT_GT(client_->epoch, before);
   MustAppend("b");
   EXPECT_THAT(client_->ReadAll(), ElementsAre("a", "b"));
+}
+
+TEST_F(NextOpeningTest, FileIsPersistedByASystemCall) {
+  grpc::ClientContext context;
+  v1::DescribeDurabilityRequest request;
+  request.set_log("main");
+  v1::DescribeDurabilityResponse plan;
+  ASSERT_TRUE(
+      client_->stub().DescribeDurability(&context, request, &plan).ok());
+  ASSERT_EQ(plan.replicas_size(), 1);
+  EXPECT_EQ(plan.replicas(0).medium(),
+            v1::DescribeDurabilityResponse::MEDIUM_FILE);
+  EXPECT_THAT(plan.replicas(0).steps(), ElementsAre("msync"));
+}
+
+TEST_F(NextOpeningTest, EpochsAreThoseThatHaveRecordsAndTheRunningOne) {
+  const v1::ListEpochsResponse fresh = Epochs();
+  ASSERT_EQ(fresh.epochs_size(), 1);
+  EXPECT_EQ(fresh.epochs(0).node(), 0u);
+  EXPECT_EQ(fresh.epochs(0).first_lsn(), 1u);
+  EXPECT_EQ(fresh.epochs(0).last_lsn(), 0u);
+  EXPECT_EQ(fresh.opening().epoch(), fresh.epochs(0).epoch());
+  EXPECT_EQ(fresh.opening().previous_epoch(), 0u);
+  EXPECT_EQ(fresh.opening().promise_ns(), 0u);
+  MustOpenClient();
+  MustAppend("a");
+  EXPECT_EQ(Epochs().epochs(0).last_lsn(), 2u);
+  CloseLog();
+  // One that writes nothing.
+  OpenLog({.path = path_});
+  EXPECT_EQ(Epochs().epochs_size(), 2);
+  CloseLog();
+  OpenLog({.path = path_});
+  const v1::ListEpochsResponse third = Epochs();
+  ASSERT_EQ(third.epochs_size(), 2);
+  EXPECT_EQ(third.epochs(0).epoch(), fresh.opening().epoch());
+  EXPECT_EQ(third.epochs(0).last_lsn(), 2u);
+  EXPECT_EQ(third.epochs(1).epoch(), third.opening().epoch());
+  EXPECT_EQ(third.epochs(1).first_lsn(), 3u);
+  EXPECT_EQ(third.epochs(1).last_lsn(), 2u);
+  EXPECT_GT(third.opening().previous_epoch(), fresh.opening().epoch());
+  EXPECT_EQ(third.opening().head_lsn(), 1u);
+  EXPECT_EQ(third.opening().end_lsn(), 2u);
+  // All is cleaned: the first epoch is forgotten by the next opening.
+  ASSERT_TRUE(log_->CleanupAll().ok());
+  EXPECT_EQ(Epochs().epochs_size(), 2);
+  CloseLog();
+  OpenLog({.path = path_});
+  ASSERT_EQ(Epochs().epochs_size(), 1);
+  EXPECT_EQ(Epochs().epochs(0).first_lsn(), 3u);
 }
 
 TEST_F(NextOpeningTest, LogOfOthersIsNotServed) {

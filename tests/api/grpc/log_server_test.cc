@@ -41,17 +41,22 @@ TEST_F(LogServerTest, HealthFollowsTheLog) {
 }
 
 // Both versions; what is asked for by name is there.
-TEST_F(LogServerTest, ReflectionTellsOfTheService) {
+TEST_F(LogServerTest, ReflectionTellsOfTheServices) {
   for (const std::string version : {"v1", "v1alpha"}) {
     const std::string method = "/grpc.reflection." + version +
                                ".ServerReflection/ServerReflectionInfo";
-    EXPECT_THAT(AnswerOf(*client_, method, ":\1*"),  // field 7
-                HasSubstr("alpheus.v1.LogService"));
-    const std::string symbol = "alpheus.v1.LogService";
-    std::string question = "\"";  // field 4
-    question += static_cast<char>(symbol.size());
-    EXPECT_THAT(AnswerOf(*client_, method, question + symbol),
-                HasSubstr("AppendStreamRequest"));
+    const std::string listed = AnswerOf(*client_, method, ":\1*");  // field 7
+    for (const auto& [symbol, message] :
+         {std::pair<std::string, std::string>("alpheus.v1.LogService",
+                                              "AppendStreamRequest"),
+          std::pair<std::string, std::string>("alpheus.v1.AdminService",
+                                              "ReconfigureRequest")}) {
+      EXPECT_THAT(listed, HasSubstr(symbol));
+      std::string question = "\"";  // field 4
+      question += static_cast<char>(symbol.size());
+      EXPECT_THAT(AnswerOf(*client_, method, question + symbol),
+                  HasSubstr(message));
+    }
     EXPECT_THAT(AnswerOf(*client_, method, "\x1a\1x"),  // field 3
                 HasSubstr("x: not declared"));
     EXPECT_THAT(AnswerOf(*client_, method, "*\1x"),  // field 5

@@ -223,6 +223,27 @@ TEST_F(CandidateTest, ProcessWithoutAReplicaMayStand) {
   EXPECT_TRUE(log->Append("a").ok());
 }
 
+// The caller may wait no more at any time, and hears whether anybody was told.
+TEST_F(CandidateTest, CallerThatGivesUpHearsWhetherAnybodyWasTold) {
+  ElectOptions nobody = At(1);
+  nobody.gives_up = [] { return true; };
+  const absl::Status untold = Candidate::Elect(nobody).status();
+  EXPECT_TRUE(absl::IsCancelled(untold)) << untold;
+  EXPECT_THAT(std::string(untold.message()), HasSubstr("Nobody was told"));
+  const auto first = Stand(Options(1));
+  auto log = LogOf(*first);
+  ASSERT_NE(log, nullptr);
+  const auto second = Stand(Options(2));
+  ElectOptions drain = At(1);
+  drain.gives_up = [&] { return first->must_give_back(); };
+  const absl::Status told = Candidate::Drain(drain).status();
+  EXPECT_TRUE(absl::IsCancelled(told)) << told;
+  EXPECT_THAT(std::string(told.message()), HasSubstr("may obey yet"));
+  // They do.
+  EXPECT_TRUE(first->GiveBack(std::move(log)).ok());
+  EXPECT_NE(LogOf(*second), nullptr);
+}
+
 // CAN2.
 TEST_F(CandidateTest, DrainedPrimaryHandsOverWithoutAnUnknownOutcome) {
   const auto first = Stand(Options(1));

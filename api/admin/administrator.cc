@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/admin/administrator.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "alpheus/log.h"
+#include "alpheus/options.h"
+#include "api/admin/change_members.h"
+#include "api/admin/instruct_candidates.h"
+#include "log/base/clock.h"
+#include "log/base/deadline.h"
+#include "log/base/status_macros.h"
+#include "quorum/cluster/cluster_file.h"
+#include "quorum/members/configuration.h"
+#include "recovery/protocol/messages.h"
+
+namespace alpheus {
+namespace {
+
+using quorum::ClusterConfiguration;
+
+// ORD1.
+absl::Status CheckSecrets(const std::string& place,
+                          const ClusterConfiguration& given,
+                          const ClusterConfiguration& own) {
+  const auto beside = [&place](const std::string& file) {
+    return file.empty()
+               ? file
+               : (std::filesystem::path(place).parent_path() / file).string();
+  };
+  const auto check = [&](const char* key, const std::string& file,
+                         const std::string& expected) -> absl::Status {
+    if (beside(file) == expected) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        place, ": ", key, " is \"", file, "\", and that of this node is \"",
+        expected,
+        "\". A change of the members through a node keeps it; for another one "
+        "use `alpheus reconfigure`"));
+  };
+  ALPHEUS_RETURN_IF_ERROR(check("key_file", given.key_file, own.key_file));
+  const auto identity = [](const ClusterConfiguration& cluster) {
+    return cluster.zookeeper ? cluster.zookeeper->identity_file : "";
+  };
+  return check("identity_file", identity(given), identity(own));
+}
+
+}  // namespace
+
+absl::StatusOr<PrimaryReport> ClusterAdministrator::Elect(
+    const std::string& log, uint64_t node, const OrderBounds& bounds) {
+  return InstructCandidates(
+      {cluster_file_, log, node, bounds.timeout_ms, bounds.gives_up},
+      recovery::InstructionKind::kElect);
+}
+
+absl::StatusOr<PrimaryReport> ClusterAdministrator::Drain(
+    const std::string& log, uint64_t node, const OrderBounds& bounds) {
+  return InstructCandidates(
+      {cluster_file_, log, node, bounds.timeout_ms, bounds.gives_up},
+      recovery::InstructionKind::kDrain);
+}
+
+absl::StatusOr<std::vector<ScrubResult>> ClusterAdministrator::Scrub(
+    const std::string& log, uint64_t node, const OrderBounds& bounds) {
+  ClusterScrubOptions options;
+  options.cluster_file = cluster_file_;
+  options.log_name = log;
+  options.node = node;
+  options.timeout_ms = std::min(options.timeout_ms, bounds.timeout_ms);
+  const Deadline end =
+      Deadline::In(std::chrono::milliseconds(bounds.timeout_ms));
+  options.gives_up = [&] {
+    return end.HasPassed(Clock::Real().NowNanos()) ||
+           (bounds.gives_up && bounds.gives_up());
+  };
+  return ScrubCluster(options);
+}
+
+absl::StatusOr<RecoveryReport> ClusterAdministrator::Replace(
+    const std::string& log, const std::vector<uint64_t>& nodes,
+    const OrderBounds& bounds) {
+  ChangeMembersOptions options;
+  options.cluster_file = cluster_file_;
+  options.replaced = nodes;
+  options.log_name = log;
+  options.timeout_ms = bounds.timeout_ms;
+  return ChangeLogMembers(options);
+}
+
+absl::StatusOr<RecoveryReport> ClusterAdministrator::Reconfigure(
+    const std::string& log, const std::string& text,
+    const OrderBounds& bounds) {
+  ChangeMembersOptions options;
+  options.previous_cluster_file = cluster_file_;
+  // Beside the node's own, for the files that both name.
+  options.cluster_file = absl::StrCat(cluster_file_, " (the new list)");
+  options.log_name = log;
+  options.timeout_ms = bounds.timeout_ms;
+  if (text.size() > quorum::kClusterFileBytesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(options.cluster_file, ": has ", text.size(),
+                     " bytes; no cluster file has more than ",
+                     quorum::kClusterFileBytesMax));
+  }
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const ClusterConfiguration given,
+      quorum::ParseClusterFile(text, options.cluster_file));
+  ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration from,
+                           quorum::LoadClusterFile(cluster_file_));
+  ALPHEUS_RETURN_IF_ERROR(CheckSecrets(options.cluster_file, given, from));
+  ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration to,
+                           quorum::LoadClusterText(text, options.cluster_file));
+  return ChangeLogMembers(options, from, to);
+}
+
+absl::StatusOr<Uuid> ClusterAdministrator::CreateLog(
+    const std::string& log, uint64_t region_bytes, const OrderBounds& bounds) {
+  FormatOptions options;
+  options.cluster_file = cluster_file_;
+  options.log_name = log;
+  options.region_bytes = region_bytes;
+  options.timeout_ms = bounds.timeout_ms;
+  return Log::Format(options);
+}
+
+}  // namespace alpheus

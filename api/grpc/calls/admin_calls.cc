@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/grpc/calls/admin_calls.h"
+
+#include <grpc/support/time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "alpheus/options.h"
+#include "alpheus/recovery_report.h"
+#include "api/admin/cluster_scrub.h"
+#include "api/grpc/calls/shown_token.h"
+#include "api/grpc/wire/admin_messages.h"
+#include "api/grpc/wire/call_error.h"
+#include "log/base/ids.h"
+#include "log/base/status_macros.h"
+
+namespace alpheus::rpc {
+namespace {
+
+using grpc::ServerUnaryReactor;
+
+constexpr uint32_t kOrderMillisMax = 3'600'000;
+constexpr uint32_t kElectMillis = 10'000;
+constexpr uint32_t kScrubMillis = kOrderMillisMax;
+
+// Returns the time for an order: nine tenths of what the call has, so that the
+// answer comes before its caller gives up.
+uint32_t MillisFor(const grpc::CallbackServerContext& context,
+                   uint32_t default_ms) {
+  const gpr_timespec end = context.raw_deadline();
+  if (gpr_time_cmp(end, gpr_inf_future(end.clock_type)) == 0) return default_ms;
+  const gpr_timespec left = gpr_time_sub(end, gpr_now(end.clock_type));
+  const int64_t millis = int64_t{gpr_time_to_millis(left)} / 10 * 9;
+  return static_cast<uint32_t>(std::clamp<int64_t>(millis, 1, kOrderMillisMax));
+}
+
+class OrderReactor final : public ServerUnaryReactor {
+ public:
+  // Whether the caller has gone; outlives this object.
+  std::shared_ptr<const std::atomic<bool>> is_left() const { return is_left_; }
+
+  ServerUnaryReactor* End(const CallError& error) {
+    Finish(error.ToStatus());
+    return this;
+  }
+
+ private:
+  void OnCancel() override { is_left_->store(true, std::memory_order_relaxed); }
+  void OnDone() override { delete this; }
+
+  const std::shared_ptr<std::atomic<bool>> is_left_ =
+      std::make_shared<std::atomic<bool>>(false);
+};
+
+}  // namespace
+
+ServerUnaryReactor* AdminCalls::Begin(
+    const grpc::CallbackServerContext& context, const std::string& log,
+    uint32_t timeout_ms, Order order) {
+  auto* const reactor = new OrderReactor();
+  const absl::Status may =
+      access_.Check(ShownIn(context, access_), Role::kAdmin, log);
+  if (!may.ok()) return reactor->End(NotAllowed(may));
+  if (administrator_ == nullptr) {
+    return reactor->End(OfOrder(absl::FailedPreconditionError(
+        "this node is of no cluster, and takes no orders")));
+  }
+  const OrderBounds bounds = {MillisFor(context, timeout_ms),
+                              [is_left = reactor->is_left()] {
+                                return is_left->load(std::memory_order_relaxed);
+                              }};
+  const absl::Status begun =
+      jobs_.Begin([this, reactor, bounds, order = std::move(order)] {
+        const absl::Status done = order(*administrator_, bounds);
+        if (done.ok()) {
+          reactor->Finish(grpc::Status::OK);
+        } else {
+          reactor->End(OfOrder(done));
+        }
+      });
+  if (!begun.ok()) return reactor->End(OfOrder(begun));
+  return reactor;
+}
+
+void AdminCalls::SetPrimary(const PrimaryReport& report, v1::Primary* out) {
+  out->set_node(report.node);
+  out->set_address(logs_.AddressOf(report.node));
+  out->set_epoch(report.epoch.value);
+}
+
+ServerUnaryReactor* AdminCalls::Elect(grpc::CallbackServerContext* context,
+                                      const v1::ElectRequest* request,
+                                      v1::ElectResponse* response) {
+  return Begin(
+      *context, request->log(), kElectMillis,
+      [=, this](Administrator& administrator,
+                const OrderBounds& bounds) -> absl::Status {
+        ALPHEUS_ASSIGN_OR_RETURN(
+            const PrimaryReport elected,
+            administrator.Elect(
+                request->log(),
+                request->node() == 0 ? administrator.node() : request->node(),
+                bounds));
+        SetPrimary(elected, response->mutable_primary());
+        return absl::OkStatus();
+      });
+}
+
+ServerUnaryReactor* AdminCalls::Drain(grpc::CallbackServerContext* context,
+                                      const v1::DrainRequest* request,
+                                      v1::DrainResponse* response) {
+  return Begin(
+      *context, request->log(), kElectMillis,
+      [=, this](Administrator& administrator,
+                const OrderBounds& bounds) -> absl::Status {
+        ALPHEUS_ASSIGN_OR_RETURN(
+            const PrimaryReport next,
+            administrator.Drain(
+                request->log(),
+                request->node() == 0 ? administrator.node() : request->node(),
+                bounds));
+        SetPrimary(next, response->mutable_primary());
+        return absl::OkStatus();
+      });
+}
+
+ServerUnaryReactor* AdminCalls::Scrub(grpc::CallbackServerContext* context,
+                                      const v1::ScrubRequest* request,
+                                      v1::ScrubResponse* response) {
+  return Begin(
+      *context, request->log(), kScrubMillis,
+      [=](Administrator& administrator,
+          const OrderBounds& bounds) -> absl::Status {
+        ALPHEUS_ASSIGN_OR_RETURN(
+            const std::vector<ScrubResult> scrubs,
+            administrator.Scrub(request->log(), request->node(), bounds));
+        SetScrubs(scrubs, response);
+        return absl::OkStatus();
+      });
+}
+
+ServerUnaryReactor* AdminCalls::Replace(grpc::CallbackServerContext* context,
+                                        const v1::ReplaceRequest* request,
+                                        v1::ReplaceResponse* response) {
+  return Begin(
+      *context, request->log(), ChangeMembersOptions().timeout_ms,
+      [=](Administrator& administrator,
+          const OrderBounds& bounds) -> absl::Status {
+        ALPHEUS_ASSIGN_OR_RETURN(
+            const RecoveryReport report,
+            administrator.Replace(
+                request->log(),
+                {request->nodes().begin(), request->nodes().end()}, bounds));
+        SetMembers(report, response->mutable_members());
+        return absl::OkStatus();
+      });
+}
+
+ServerUnaryReactor* AdminCalls::Reconfigure(
+    grpc::CallbackServerContext* context, const v1::ReconfigureRequest* request,
+    v1::ReconfigureResponse* response) {
+  return Begin(*context, request->log(), ChangeMembersOptions().timeout_ms,
+               [=](Administrator& administrator,
+                   const OrderBounds& bounds) -> absl::Status {
+                 ALPHEUS_ASSIGN_OR_RETURN(
+                     const RecoveryReport report,
+                     administrator.Reconfigure(
+                         request->log(), request->cluster_file(), bounds));
+                 SetMembers(report, response->mutable_members());
+                 return absl::OkStatus();
+               });
+}
+
+ServerUnaryReactor* AdminCalls::CreateLog(grpc::CallbackServerContext* context,
+                                          const v1::CreateLogRequest* request,
+                                          v1::CreateLogResponse* response) {
+  const uint64_t bytes = request->region_bytes() == 0
+                             ? FormatOptions().region_bytes
+                             : request->region_bytes();
+  return Begin(*context, request->log(), FormatOptions().timeout_ms,
+               [=](Administrator& administrator,
+                   const OrderBounds& bounds) -> absl::Status {
+                 ALPHEUS_ASSIGN_OR_RETURN(
+                     const Uuid id,
+                     administrator.CreateLog(request->log(), bytes, bounds));
+                 response->set_log_id(id.ToString());
+                 return absl::OkStatus();
+               });
+}
+
+}  // namespace alpheus::rpc
