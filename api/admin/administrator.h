@@ -33,7 +33,7 @@ namespace alpheus {
 // How long an order may take.
 struct OrderBounds {
   uint32_t timeout_ms = 0;
-  // Asked several times a second; true: the caller waits no more. Changes of
+  // Asked several times a second; true: the caller waits no more. A change of
   // the members, and the making of a log, don't ask.
   std::function<bool()> gives_up = {};
 };
@@ -42,7 +42,7 @@ class Administrator {
  public:
   virtual ~Administrator() = default;
 
-  // Orders of the node itself have this number.
+  // Returns the number of the node that carries the orders out.
   virtual uint64_t node() const = 0;
 
   // As Candidate::Elect and Candidate::Drain.

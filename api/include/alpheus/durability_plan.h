@@ -10,7 +10,7 @@
 
 namespace alpheus {
 
-// What a replica is kept in.
+// Medium of a replica.
 enum class DurabilityMedium {
   kUnknown,           // of another node: that one alone knows
   kPersistentMemory,  // mapped: the processor persists it
@@ -27,11 +27,11 @@ struct ReplicaDurability {
   // `medium` is empty: a plan is made when it joins.
   bool in_sync = false;
   DurabilityMedium medium = DurabilityMedium::kUnknown;
-  // Of another node: its platform as this primary plans for it, in the words of
+  // Platform of another node, for which this primary plans, in the words of
   // PlatformToString, "dmp,ddio,dram,tcp". A replica in a plain file has the
   // weakest, whatever its node was declared to be.
   std::string platform;
-  // Steps that make a record persistent, in order. Of another node: those of
+  // Steps that make a record persistent, in order. At another node: those of
   // requester and responder, as `alpheus plan` has them, "rq:write(a)". Own:
   // "copy" (from the shadow), "flush", "fence", "msync"; none: nothing persists
   // it.

@@ -23,7 +23,7 @@ namespace alpheus::testing {
 
 class ScriptedAdministrator final : public Administrator {
  public:
-  // What all orders return; OK: what is below.
+  // Status that all orders return; OK: they return the results below.
   absl::Status status;
   // Runs in each order.
   std::function<void(const OrderBounds& bounds)> during =
