@@ -355,9 +355,8 @@ absl::Status ShowMetrics(const Arguments& arguments, Node& node,
 // Begins to serve clients and Prometheus.
 absl::Status StartServers(const Arguments& arguments, Node& node,
                           Servers* servers) {
-  ALPHEUS_ASSIGN_OR_RETURN(servers->clients,
-                           Serve(arguments, &servers->served,
-                                 &servers->administrator));
+  ALPHEUS_ASSIGN_OR_RETURN(servers->clients, Serve(arguments, &servers->served,
+                                                   &servers->administrator));
   return ShowMetrics(arguments, node, servers);
 }
 

@@ -37,20 +37,35 @@ enum class Method {
   kGetExposure,
   kGetStatus,
   kListLogs,
+  kDescribeDurability,
+  kListEpochs,
   kAppendStream,
   kRead,
   kTail,
 };
-inline constexpr size_t kMethodCount = 15;
-inline constexpr size_t kUnaryCount = 12;  // the first ones
+inline constexpr size_t kMethodCount = 17;
+inline constexpr size_t kUnaryCount = 14;  // the first ones
 
 // Returns the method's name in the API.
 constexpr std::string_view NameOf(Method method) {
   constexpr std::array<std::string_view, kMethodCount> kNames = {
-      "OpenClient",   "ResumeClient", "CloseClient", "ListClients",
-      "Append",       "Resolve",      "Force",       "WaitDurable",
-      "Cleanup",      "GetExposure",  "GetStatus",   "ListLogs",
-      "AppendStream", "Read",         "Tail"};
+      "OpenClient",
+      "ResumeClient",
+      "CloseClient",
+      "ListClients",
+      "Append",
+      "Resolve",
+      "Force",
+      "WaitDurable",
+      "Cleanup",
+      "GetExposure",
+      "GetStatus",
+      "ListLogs",
+      "DescribeDurability",
+      "ListEpochs",
+      "AppendStream",
+      "Read",
+      "Tail"};
   return kNames[static_cast<size_t>(method)];
 }
 

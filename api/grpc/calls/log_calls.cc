@@ -420,27 +420,27 @@ ServerUnaryReactor* LogCalls::DescribeDurability(
     grpc::CallbackServerContext* context,
     const v1::DescribeDurabilityRequest* request,
     v1::DescribeDurabilityResponse* response) {
-  ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const SharedUse use = Enter(*context, reactor, Role::kRead, request->log());
-  if (use == nullptr) return reactor;
+  const UnaryCall call(context, counts_, Method::kDescribeDurability);
+  const SharedUse use = Enter(*context, call, Role::kRead, request->log());
+  if (use == nullptr) return call.reactor();
   const Log& log = (*use)->log();
   SetPlan(log.durability_plan(), response);
   response->set_exposed_records(log.Exposed());
   response->set_exposed_records_max(log.ExposedMax());
-  reactor->Finish(grpc::Status::OK);
-  return reactor;
+  call.Finish(grpc::Status::OK);
+  return call.reactor();
 }
 
 ServerUnaryReactor* LogCalls::ListEpochs(grpc::CallbackServerContext* context,
                                          const v1::ListEpochsRequest* request,
                                          v1::ListEpochsResponse* response) {
-  ServerUnaryReactor* const reactor = context->DefaultReactor();
-  const SharedUse use = Enter(*context, reactor, Role::kRead, request->log());
-  if (use == nullptr) return reactor;
+  const UnaryCall call(context, counts_, Method::kListEpochs);
+  const SharedUse use = Enter(*context, call, Role::kRead, request->log());
+  if (use == nullptr) return call.reactor();
   const Log& log = (*use)->log();
   SetEpochs(log.epochs(), log.report(), response);
-  reactor->Finish(grpc::Status::OK);
-  return reactor;
+  call.Finish(grpc::Status::OK);
+  return call.reactor();
 }
 
 }  // namespace alpheus::rpc
