@@ -37,7 +37,7 @@ class AdminCallsTest : public ::testing::Test {
 
   void Start(Administrator* administrator) {
     server_.reset();
-    auto server = rpc::LogServer::Start({.listen = "127.0.0.1:0"}, logs_,
+    auto server = rpc::LogServer::Start({.listen = "127.0.0.1:0"}, logs_, {},
                                         WallClock::Real(), administrator);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
