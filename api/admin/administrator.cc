@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "alpheus/log.h"
@@ -22,29 +21,29 @@ namespace {
 
 using quorum::ClusterConfiguration;
 
-// ORD1.
+// Checks ORD1 and ORD2. Both lists are as their texts have them, before names
+// of files and hosts are followed.
 absl::Status CheckSecrets(const std::string& place,
                           const ClusterConfiguration& given,
                           const ClusterConfiguration& own) {
-  const auto beside = [&place](const std::string& file) {
-    return file.empty()
-               ? file
-               : (std::filesystem::path(place).parent_path() / file).string();
-  };
-  const auto check = [&](const char* key, const std::string& file,
-                         const std::string& expected) -> absl::Status {
-    if (beside(file) == expected) return absl::OkStatus();
+  const auto refuse = [&place](const std::string& what) {
     return absl::InvalidArgumentError(absl::StrCat(
-        place, ": ", key, " is \"", file, "\", and that of this node is \"",
-        expected,
-        "\". A change of the members through a node keeps it; for another one "
-        "use `alpheus reconfigure`"));
+        place, ": ", what,
+        ". A change of the members through a node keeps it; for another one "
+        "use `alpheus reconfigure`. Nothing was changed"));
   };
-  ALPHEUS_RETURN_IF_ERROR(check("key_file", given.key_file, own.key_file));
-  const auto identity = [](const ClusterConfiguration& cluster) {
-    return cluster.zookeeper ? cluster.zookeeper->identity_file : "";
-  };
-  return check("identity_file", identity(given), identity(own));
+  if (given.key_file != own.key_file) {
+    return refuse(absl::StrCat("key_file is \"", given.key_file,
+                               "\", and that of this node's list is \"",
+                               own.key_file, "\""));
+  }
+  if (given.insecure_without_key != own.insecure_without_key) {
+    return refuse("insecure_without_key is not as in this node's list");
+  }
+  if (given.zookeeper != own.zookeeper) {
+    return refuse("[zookeeper] is not as in this node's list");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -108,9 +107,13 @@ absl::StatusOr<RecoveryReport> ClusterAdministrator::Reconfigure(
   ALPHEUS_ASSIGN_OR_RETURN(
       const ClusterConfiguration given,
       quorum::ParseClusterFile(text, options.cluster_file));
+  ALPHEUS_ASSIGN_OR_RETURN(const std::string own_text,
+                           quorum::ReadClusterText(cluster_file_));
+  ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration own,
+                           quorum::ParseClusterFile(own_text, cluster_file_));
+  ALPHEUS_RETURN_IF_ERROR(CheckSecrets(options.cluster_file, given, own));
   ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration from,
-                           quorum::LoadClusterFile(cluster_file_));
-  ALPHEUS_RETURN_IF_ERROR(CheckSecrets(options.cluster_file, given, from));
+                           quorum::LoadClusterText(own_text, cluster_file_));
   ALPHEUS_ASSIGN_OR_RETURN(const ClusterConfiguration to,
                            quorum::LoadClusterText(text, options.cluster_file));
   return ChangeLogMembers(options, from, to);

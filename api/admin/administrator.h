@@ -10,6 +10,8 @@
 // Invariants:
 //   ORD1. The node reads no file for a caller but those that it uses itself: a
 //         message about a file may show some of it.
+//   ORD2. The node shows its identity to no server of ZooKeeper but those of
+//         its own list: the identity is a password, and goes as it is.
 // Thread safety: all members by many threads at once; they block.
 // References: docs/use/operating.md; docs/design/service.md.
 #ifndef ALPHEUS_API_ADMIN_ADMINISTRATOR_H_
@@ -58,8 +60,9 @@ class Administrator {
       const std::string& log, uint64_t node, const OrderBounds& bounds) = 0;
   // Change the members as Log::ChangeMembers: replaces the replicas of nodes
   // that lost theirs, or changes the list to that of a cluster file's text. The
-  // text is read as if it were beside the node's own file, and can't name
-  // another key or identity: InvalidArgument.
+  // text is read as if it were beside the node's own file, and has the same
+  // key_file, insecure_without_key and [zookeeper], to the letter: else
+  // InvalidArgument, and nothing is done.
   virtual absl::StatusOr<RecoveryReport> Replace(
       const std::string& log, const std::vector<uint64_t>& nodes,
       const OrderBounds& bounds) = 0;

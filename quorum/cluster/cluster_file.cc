@@ -435,13 +435,15 @@ absl::StatusOr<ClusterConfiguration> ParseClusterFile(std::string_view text,
   return ReadCluster(name, parsed.table());
 }
 
+absl::StatusOr<std::string> ReadClusterText(const std::string& path) {
+  return ReadConfigFile(path, {.name = "cluster file",
+                               .bytes_max = kClusterFileBytesMax,
+                               .readers = ReadableBy::kAnyone});
+}
+
 absl::StatusOr<ClusterConfiguration> LoadClusterFile(
     const std::string& path, const HostLookup& look_up) {
-  ALPHEUS_ASSIGN_OR_RETURN(
-      const std::string text,
-      ReadConfigFile(path, {.name = "cluster file",
-                            .bytes_max = kClusterFileBytesMax,
-                            .readers = ReadableBy::kAnyone}));
+  ALPHEUS_ASSIGN_OR_RETURN(const std::string text, ReadClusterText(path));
   return LoadClusterText(text, path, look_up);
 }
 

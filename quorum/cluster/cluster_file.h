@@ -40,11 +40,15 @@ inline constexpr size_t kClusterFileBytesMax = size_t{256} * 1024;
 absl::StatusOr<ClusterConfiguration> ParseClusterFile(std::string_view text,
                                                       std::string_view name);
 
+// Returns the text of a cluster file. Errors: as ReadConfigFile
+// (log/pmem/config_file.h).
+absl::StatusOr<std::string> ReadClusterText(const std::string& path);
+
 // Reads a cluster file, and the files of key and identity that it names,
 // relative to its own place. Hosts become numbers, as `look_up` gives them. A
 // server of ZooKeeper whose name leads nowhere is left out
-// (ZookeeperService::warning). Errors: as ReadConfigFile
-// (log/pmem/config_file.h), ParseClusterFile, LoadClusterKey and LoadIdentity;
+// (ZookeeperService::warning). Errors: as ReadClusterText, ParseClusterFile,
+// LoadClusterKey and LoadIdentity;
 // FailedPrecondition (no key, a member that other machines reach, and not
 // insecure_without_key; the same of the identity and a server, or one that was
 // left out); NotFound, Unavailable (an unknown host of a member).

@@ -10,9 +10,9 @@
 //   calls    OpenClient, Append   Read, Tail           Cleanup
 //            ResumeClient         WaitDurable          CloseClient
 //            CloseClient          GetExposure          ListClients
-//            ListClients
-//            AppendStream
-//            Resolve, Force
+//            ListClients          DescribeDurability   Elect, Drain, Scrub
+//            AppendStream         ListEpochs           Replace, Reconfigure
+//            Resolve, Force                            CreateLog
 //            GetStatus, ListLogs, reflection: any of them; health: no token
 //
 // ListLogs shows the logs that the token is for.

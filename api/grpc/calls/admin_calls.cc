@@ -20,23 +20,31 @@
 #include "log/base/status_macros.h"
 
 namespace alpheus::rpc {
+
 namespace {
 
 using grpc::ServerUnaryReactor;
 
-constexpr uint32_t kOrderMillisMax = 3'600'000;
-constexpr uint32_t kElectMillis = 10'000;
-constexpr uint32_t kScrubMillis = kOrderMillisMax;
+// An order that learns that its caller has gone may take an hour. A node that
+// ends waits for the others, so these have a minute.
+constexpr uint32_t kHourMs = 3'600'000;
+constexpr uint32_t kMinuteMs = 60'000;
+constexpr OrderTimes kElectTimes = {10'000, kHourMs};
+constexpr OrderTimes kScrubTimes = {kHourMs, kHourMs};
+constexpr OrderTimes kChangeTimes = {kMinuteMs, kMinuteMs};
+constexpr OrderTimes kCreateTimes = {30'000, kMinuteMs};
 
 // Returns the time for an order: nine tenths of what the call has, so that the
 // answer comes before its caller gives up.
 uint32_t MillisFor(const grpc::CallbackServerContext& context,
-                   uint32_t default_ms) {
+                   const OrderTimes& times) {
   const gpr_timespec end = context.raw_deadline();
-  if (gpr_time_cmp(end, gpr_inf_future(end.clock_type)) == 0) return default_ms;
+  if (gpr_time_cmp(end, gpr_inf_future(end.clock_type)) == 0) {
+    return times.default_ms;
+  }
   const gpr_timespec left = gpr_time_sub(end, gpr_now(end.clock_type));
   const int64_t millis = int64_t{gpr_time_to_millis(left)} / 10 * 9;
-  return static_cast<uint32_t>(std::clamp<int64_t>(millis, 1, kOrderMillisMax));
+  return static_cast<uint32_t>(std::clamp<int64_t>(millis, 1, times.max_ms));
 }
 
 class OrderReactor final : public ServerUnaryReactor {
@@ -61,16 +69,22 @@ class OrderReactor final : public ServerUnaryReactor {
 
 ServerUnaryReactor* AdminCalls::Begin(
     const grpc::CallbackServerContext& context, const std::string& log,
-    uint32_t timeout_ms, Order order) {
+    const OrderTimes& times, Order order) {
   auto* const reactor = new OrderReactor();
   const absl::Status may =
       access_.Check(ShownIn(context, access_), Role::kAdmin, log);
   if (!may.ok()) return reactor->End(NotAllowed(may));
+  if (!access_.asks_for_tokens()) {
+    return reactor->End(ErrorOfOrder(absl::FailedPreconditionError(
+        "this node takes no orders: it asks its clients for no tokens, so "
+        "anybody here could give them. Give alpheusd --tokens, or use the "
+        "command of `alpheus` of this name, which needs the cluster's key")));
+  }
   if (administrator_ == nullptr) {
-    return reactor->End(OfOrder(absl::FailedPreconditionError(
+    return reactor->End(ErrorOfOrder(absl::FailedPreconditionError(
         "this node is of no cluster, and takes no orders")));
   }
-  const OrderBounds bounds = {MillisFor(context, timeout_ms),
+  const OrderBounds bounds = {MillisFor(context, times),
                               [is_left = reactor->is_left()] {
                                 return is_left->load(std::memory_order_relaxed);
                               }};
@@ -80,10 +94,10 @@ ServerUnaryReactor* AdminCalls::Begin(
         if (done.ok()) {
           reactor->Finish(grpc::Status::OK);
         } else {
-          reactor->End(OfOrder(done));
+          reactor->End(ErrorOfOrder(done));
         }
       });
-  if (!begun.ok()) return reactor->End(OfOrder(begun));
+  if (!begun.ok()) return reactor->End(ErrorOfOrder(begun));
   return reactor;
 }
 
@@ -97,7 +111,7 @@ ServerUnaryReactor* AdminCalls::Elect(grpc::CallbackServerContext* context,
                                       const v1::ElectRequest* request,
                                       v1::ElectResponse* response) {
   return Begin(
-      *context, request->log(), kElectMillis,
+      *context, request->log(), kElectTimes,
       [=, this](Administrator& administrator,
                 const OrderBounds& bounds) -> absl::Status {
         ALPHEUS_ASSIGN_OR_RETURN(
@@ -115,7 +129,7 @@ ServerUnaryReactor* AdminCalls::Drain(grpc::CallbackServerContext* context,
                                       const v1::DrainRequest* request,
                                       v1::DrainResponse* response) {
   return Begin(
-      *context, request->log(), kElectMillis,
+      *context, request->log(), kElectTimes,
       [=, this](Administrator& administrator,
                 const OrderBounds& bounds) -> absl::Status {
         ALPHEUS_ASSIGN_OR_RETURN(
@@ -133,7 +147,7 @@ ServerUnaryReactor* AdminCalls::Scrub(grpc::CallbackServerContext* context,
                                       const v1::ScrubRequest* request,
                                       v1::ScrubResponse* response) {
   return Begin(
-      *context, request->log(), kScrubMillis,
+      *context, request->log(), kScrubTimes,
       [=](Administrator& administrator,
           const OrderBounds& bounds) -> absl::Status {
         ALPHEUS_ASSIGN_OR_RETURN(
@@ -148,7 +162,7 @@ ServerUnaryReactor* AdminCalls::Replace(grpc::CallbackServerContext* context,
                                         const v1::ReplaceRequest* request,
                                         v1::ReplaceResponse* response) {
   return Begin(
-      *context, request->log(), ChangeMembersOptions().timeout_ms,
+      *context, request->log(), kChangeTimes,
       [=](Administrator& administrator,
           const OrderBounds& bounds) -> absl::Status {
         ALPHEUS_ASSIGN_OR_RETURN(
@@ -164,7 +178,7 @@ ServerUnaryReactor* AdminCalls::Replace(grpc::CallbackServerContext* context,
 ServerUnaryReactor* AdminCalls::Reconfigure(
     grpc::CallbackServerContext* context, const v1::ReconfigureRequest* request,
     v1::ReconfigureResponse* response) {
-  return Begin(*context, request->log(), ChangeMembersOptions().timeout_ms,
+  return Begin(*context, request->log(), kChangeTimes,
                [=](Administrator& administrator,
                    const OrderBounds& bounds) -> absl::Status {
                  ALPHEUS_ASSIGN_OR_RETURN(
@@ -182,7 +196,7 @@ ServerUnaryReactor* AdminCalls::CreateLog(grpc::CallbackServerContext* context,
   const uint64_t bytes = request->region_bytes() == 0
                              ? FormatOptions().region_bytes
                              : request->region_bytes();
-  return Begin(*context, request->log(), FormatOptions().timeout_ms,
+  return Begin(*context, request->log(), kCreateTimes,
                [=](Administrator& administrator,
                    const OrderBounds& bounds) -> absl::Status {
                  ALPHEUS_ASSIGN_OR_RETURN(

@@ -6,8 +6,12 @@
 // told to wait no more, if it can; its thread ends by itself.
 //
 // Invariants:
-//   ADC1. An order is begun only for a caller that may give it for this log.
+//   ADC1. An order is begun only for a caller whose token is for this log and
+//         has the role. A node that asks for no tokens begins none: everybody
+//         on its machine could give it.
 //   ADC2. A call is answered once, by the thread of its order.
+//   ADC3. An order that does not learn that its caller has gone ends within a
+//         minute: a node that ends waits for it.
 // Thread safety: gRPC's threads.
 // References: docs/design/service.md; administrator.h.
 #ifndef ALPHEUS_API_GRPC_CALLS_ADMIN_CALLS_H_
@@ -29,6 +33,12 @@
 #include "api/wiring/job_threads.h"
 
 namespace alpheus::rpc {
+
+// How long an order may take, in milliseconds.
+struct OrderTimes {
+  uint32_t default_ms = 0;  // if its call has no deadline
+  uint32_t max_ms = 0;
+};
 
 class AdminCalls final : public v1::AdminService::CallbackService {
  public:
@@ -66,11 +76,10 @@ class AdminCalls final : public v1::AdminService::CallbackService {
   using Order = std::function<absl::Status(Administrator& administrator,
                                            const OrderBounds& bounds)>;
 
-  // Has the order carried out, and answers then. `timeout_ms`: the time that it
-  // has if its caller says none.
+  // Has the order carried out, and answers then.
   grpc::ServerUnaryReactor* Begin(const grpc::CallbackServerContext& context,
-                                  const std::string& log, uint32_t timeout_ms,
-                                  Order order);
+                                  const std::string& log,
+                                  const OrderTimes& times, Order order);
   void SetPrimary(const PrimaryReport& report, v1::Primary* out);
 
   service::ServedLogs& logs_;

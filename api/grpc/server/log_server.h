@@ -75,7 +75,8 @@ class LogServer {
       const WallClock& clock = WallClock::Real(),
       Administrator* administrator = nullptr);
   // Ends all calls. Those that are about to be answered have a second for that.
-  // Waits for a change of the members that is under way.
+  // Waits for a change of the members, or the making of a log, that is under
+  // way: a minute at most (ADC3 of admin_calls.h).
   virtual ~LogServer() = default;
 
   // Reads the files again (LSV2). Connections stay. Errors, which say what is

@@ -185,7 +185,7 @@ CallError NotAllowed(const absl::Status& why) {
               std::string(why.message()));
 }
 
-CallError OfOrder(const absl::Status& status) {
+CallError ErrorOfOrder(const absl::Status& status) {
   return Make(static_cast<grpc::StatusCode>(status.code()),
               std::string(status.message()));
 }

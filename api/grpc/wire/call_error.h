@@ -57,7 +57,7 @@ CallError Invalid(const std::string& why);
 CallError NotAllowed(const absl::Status& why);
 // Returns the error of an administrator's order. The codes are those of absl,
 // as admin_service.proto says.
-CallError OfOrder(const absl::Status& status);
+CallError ErrorOfOrder(const absl::Status& status);
 // Returns an error if there is no such durability.
 std::optional<CallError> CheckDurability(v1::Durability durability);
 // Returns the error of requests for another opening.

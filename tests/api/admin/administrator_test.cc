@@ -7,10 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "alpheus/log.h"
 #include "log/base/bytes.h"
@@ -21,6 +23,7 @@
 namespace alpheus {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::TestCluster;
@@ -147,6 +150,49 @@ TEST_F(AdministratorTest, TextNamesNoOtherFilesThanTheNodesOwn) {
   const auto changed = administrator_.Reconfigure("main", text, bounds_);
   EXPECT_TRUE(absl::IsInvalidArgument(changed.status())) << changed.status();
   EXPECT_THAT(std::string(changed.status().message()), HasSubstr("key_file"));
+}
+
+// The node would show its identity, a password, to servers of the caller's.
+TEST_F(AdministratorTest, TextNamesNoOtherServersOfZooKeeper) {
+  CreateMain();
+  const auto refused = [this](const std::string& text) {
+    const auto changed = administrator_.Reconfigure("main", text, bounds_);
+    EXPECT_TRUE(absl::IsInvalidArgument(changed.status())) << changed.status();
+    EXPECT_THAT(std::string(changed.status().message()),
+                AllOf(HasSubstr("[zookeeper] is not as in this node's list"),
+                      HasSubstr("Nothing was changed")));
+  };
+  const auto with = [](const std::string& list, const std::string& server) {
+    return absl::StrCat("membership = \"zookeeper\"\n", list,
+                        "[zookeeper]\nservers = [\"", server, "\"]\n");
+  };
+  const std::string later = TextOf(2, {1, 2, 3});
+  refused(with(later, "127.0.0.1:1"));
+  const std::string own = TextOf(1, {1, 2, 3, 4});
+  std::ofstream(cluster_.file()) << with(own, "127.0.0.1:1");
+  refused(with(later, "127.0.0.1:2"));
+  refused(later);
+}
+
+TEST_F(AdministratorTest, TextAsksForAKeyAsTheNodesListDoes) {
+  CreateMain();
+  const std::string text = absl::StrReplaceAll(
+      TextOf(2, {1, 2, 3}),
+      {{absl::StrCat("key_file = \"", cluster_.key_file(), "\"\n"), ""}});
+  const auto changed = administrator_.Reconfigure(
+      "main", absl::StrCat("insecure_without_key = true\n", text), bounds_);
+  EXPECT_TRUE(absl::IsInvalidArgument(changed.status())) << changed.status();
+  EXPECT_THAT(std::string(changed.status().message()), HasSubstr("key_file"));
+  // The node's list has neither key nor leave to go without.
+  const std::string key_line =
+      absl::StrCat("key_file = \"", cluster_.key_file(), "\"\n");
+  std::ofstream(cluster_.file())
+      << absl::StrReplaceAll(TextOf(1, {1, 2, 3, 4}), {{key_line, ""}});
+  const auto open = administrator_.Reconfigure(
+      "main", absl::StrCat("insecure_without_key = true\n", text), bounds_);
+  EXPECT_TRUE(absl::IsInvalidArgument(open.status())) << open.status();
+  EXPECT_THAT(std::string(open.status().message()),
+              HasSubstr("insecure_without_key is not as in"));
 }
 
 // Nobody stands.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "log/base/clock.h"
+#include "tests/api/grpc/admin_token.h"
 #include "tests/api/grpc/log_client.h"
 #include "tests/process/cluster_fixture.h"
 #include "tests/support/fixtures/own_host.h"
@@ -30,9 +31,12 @@ class ServiceClusterTest : public ClusterTest {
       addresses_.push_back(OwnHost() + ":7411");
       options.client_addresses[node] = addresses_.back();
       // A busy machine must not decide who is primary.
-      options.node_options[node] = {"--stand",      "main",
-                                    "--serve",      addresses_.back(),
-                                    "--silence-ms", "5000"};
+      std::vector<std::string>& more = options.node_options[node];
+      more = {"--stand",         "main",         "--serve",
+              addresses_.back(), "--silence-ms", "5000"};
+      if (asks_for_tokens_) {
+        more.insert(more.end(), {"--tokens", tokens_.file()});
+      }
     }
     StartCluster(options);
     Format("main", "4MiB");
@@ -47,8 +51,11 @@ class ServiceClusterTest : public ClusterTest {
       cluster_->Listen();
       for (primary_ = 1; primary_ <= kNodes; ++primary_) {
         if (!cluster_->is_running(primary_)) continue;
-        client_ = std::make_unique<LogClient>(addresses_[primary_ - 1]);
+        client_ = std::make_unique<LogClient>(
+            addresses_[primary_ - 1], grpc::InsecureChannelCredentials(),
+            asks_for_tokens_ ? tokens_.token() : "");
         grpc::ClientContext context;
+        client_->Authorize(&context);
         v1::GetStatusRequest request;
         request.set_log("main");
         v1::GetStatusResponse status;
@@ -77,6 +84,8 @@ class ServiceClusterTest : public ClusterTest {
     FAIL() << "a member does not join";
   }
 
+  bool asks_for_tokens_ = false;  // set before SetUp
+  const AdminToken tokens_;
   std::vector<std::string> addresses_;
   std::unique_ptr<LogClient> client_;
   int primary_ = 0;

@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <latch>
 #include <memory>
 
+#include "absl/status/status.h"
 #include "log/base/clock.h"
+#include "log/base/deadline.h"
 #include "tests/support/fixtures/patience.h"
 
 namespace alpheus {

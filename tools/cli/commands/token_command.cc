@@ -72,8 +72,8 @@ void AddTokenCommand(CLI::App* app, Command* chosen) {
             "What people call it: letters, digits, '.', '_', '-' and '@'")
       .Required();
   AddOption(fresh, "--role", &arguments->roles,
-            "What it is good for: append, read or admin (clean records); may "
-            "be given several times")
+            "What it is good for: append, read or admin (clean records, give "
+            "orders to the cluster); may be given several times")
       .Required()
       .OneOf({"append", "read", "admin"});
   AddOption(fresh, "--log", &arguments->logs,
