@@ -12,6 +12,7 @@
 #include <fstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "log/base/random.h"
 #include "tests/process/cluster_fixture.h"
 
@@ -79,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(Faults, EachFaultTest, ::testing::ValuesIn(kFaults));
 // its acknowledgements that is.
 TEST_F(ClusterRoundTest, LongestPlanIsFedToItsEnd) {
   StartCluster(ThreeNodes(directory_.path()));
-  const Feed feed = Feed::FromText(std::string(220, 'x') + "\n");
+  const Feed feed = Feed::FromText(absl::StrCat(std::string(220, 'x'), "\n"));
   ClusterRounds rounds(ClusterRoundOptions(), cluster_.get(), &feed);
   RoundPlan plan = PlanOf(Fault::kResyncBackups);
   plan.hit_nodes = {2};
