@@ -137,6 +137,7 @@ DOORS = (
                                "bench/replicated/peers/redis_client.cc")),
     ("libcrypto", r"openssl/", ("quorum/members/cluster_key.cc",
                                 "api/grpc/access/crypto.cc",
+                                "replication/fabric/tcp/tls.cc",
                                 "tests/support/fixtures/test_certificates.cc")),
     ("toml++", r"toml\+\+/", ("quorum/cluster/table_reader.h",)),
     # All inline, and slow to compile.

@@ -43,6 +43,9 @@ absl::Status CheckSecrets(const std::string& place,
   if (given.zookeeper != own.zookeeper) {
     return refuse("[zookeeper] is not as in this node's list");
   }
+  if (given.encryption != own.encryption) {
+    return refuse("[encryption] is not as in this node's list");
+  }
   return absl::OkStatus();
 }
 
@@ -51,14 +54,14 @@ absl::Status CheckSecrets(const std::string& place,
 absl::StatusOr<PrimaryReport> ClusterAdministrator::Elect(
     const std::string& log, uint64_t node, const OrderBounds& bounds) {
   return InstructCandidates(
-      {cluster_file_, log, node, bounds.timeout_ms, bounds.gives_up},
+      {cluster_file_, log, node, bounds.timeout_ms, node_, bounds.gives_up},
       recovery::InstructionKind::kElect);
 }
 
 absl::StatusOr<PrimaryReport> ClusterAdministrator::Drain(
     const std::string& log, uint64_t node, const OrderBounds& bounds) {
   return InstructCandidates(
-      {cluster_file_, log, node, bounds.timeout_ms, bounds.gives_up},
+      {cluster_file_, log, node, bounds.timeout_ms, node_, bounds.gives_up},
       recovery::InstructionKind::kDrain);
 }
 
@@ -68,6 +71,7 @@ absl::StatusOr<std::vector<ScrubResult>> ClusterAdministrator::Scrub(
   options.cluster_file = cluster_file_;
   options.log_name = log;
   options.node = node;
+  options.as_node = node_;
   options.timeout_ms = std::min(options.timeout_ms, bounds.timeout_ms);
   const Deadline end =
       Deadline::In(std::chrono::milliseconds(bounds.timeout_ms));
@@ -86,6 +90,7 @@ absl::StatusOr<RecoveryReport> ClusterAdministrator::Replace(
   options.replaced = nodes;
   options.log_name = log;
   options.timeout_ms = bounds.timeout_ms;
+  options.as_node = node_;
   return ChangeLogMembers(options);
 }
 
@@ -98,6 +103,7 @@ absl::StatusOr<RecoveryReport> ClusterAdministrator::Reconfigure(
   options.cluster_file = absl::StrCat(cluster_file_, " (the new list)");
   options.log_name = log;
   options.timeout_ms = bounds.timeout_ms;
+  options.as_node = node_;
   if (text.size() > quorum::kClusterFileBytesMax) {
     return absl::InvalidArgumentError(
         absl::StrCat(options.cluster_file, ": has ", text.size(),
@@ -126,6 +132,7 @@ absl::StatusOr<Uuid> ClusterAdministrator::CreateLog(
   options.log_name = log;
   options.region_bytes = region_bytes;
   options.timeout_ms = bounds.timeout_ms;
+  options.as_node = node_;
   return Log::Format(options);
 }
 

@@ -61,8 +61,8 @@ class Administrator {
   // Change the members as Log::ChangeMembers: replaces the replicas of nodes
   // that lost theirs, or changes the list to that of a cluster file's text. The
   // text is read as if it were beside the node's own file, and has the same
-  // key_file, insecure_without_key and [zookeeper], to the letter: else
-  // InvalidArgument, and nothing is done.
+  // key_file, insecure_without_key, [zookeeper] and [encryption], to the
+  // letter: else InvalidArgument, and nothing is done.
   virtual absl::StatusOr<RecoveryReport> Replace(
       const std::string& log, const std::vector<uint64_t>& nodes,
       const OrderBounds& bounds) = 0;

@@ -58,7 +58,7 @@ absl::StatusOr<AskedPrimary> AskPrimary(
     const AskPrimaryOptions& options, const recovery::MembersChange& change,
     const std::vector<PeerAddress>& peers) {
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Connectivity> connectivity,
-                           Connectivity::Open(cluster, NodeId(0)));
+                           Connectivity::Open(cluster, options.as_node));
   const Uuid log_id = quorum::LogIdOf(cluster.cluster_id, options.log_name);
   const AskChange asked{connectivity->random.Next() | 1, change, peers};
   NodeRounds rounds(cluster, *connectivity,

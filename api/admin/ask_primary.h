@@ -30,6 +30,7 @@ namespace alpheus {
 
 struct AskPrimaryOptions {
   std::string log_name;
+  NodeId as_node;  // as ChangeMembersOptions has it
   // By then somebody must have begun the change.
   Deadline begun_by;
   // Deadline of the change, newcomers' copies included.

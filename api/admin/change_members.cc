@@ -36,7 +36,10 @@ using recovery::PeerAddress;
 
 namespace {
 
-NodeId SomePrimary(const ClusterConfiguration& cluster) {
+// Returns a member that may be primary: this one, if it may.
+NodeId SomePrimary(const ClusterConfiguration& cluster, NodeId rather) {
+  const ClusterMember* const own = quorum::FindMember(cluster, rather);
+  if (own != nullptr && own->may_be_primary) return rather;
   const auto some =
       std::find_if(cluster.members.begin(), cluster.members.end(),
                    [](const ClusterMember& m) { return m.may_be_primary; });
@@ -203,10 +206,11 @@ absl::StatusOr<MembersSeen> FetchMembers(
 absl::Status PrepareNewcomers(const ClusterConfiguration& from,
                               const ClusterConfiguration& to,
                               const MembersChange& change,
-                              const LogOptions& options, Deadline deadline) {
+                              const LogOptions& options, NodeId as_node,
+                              Deadline deadline) {
   EntropyRandom random;
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<fabric::Fabric> fabric,
-                           OpenAdapter(to, NodeId(0), random));
+                           OpenAdapter(to, as_node, random));
   LogMembersOptions members;
   members.cluster_id = to.cluster_id;
   members.log_name = options.replication.log_name;
@@ -255,6 +259,7 @@ absl::Status HandOver(const ChangeMembersOptions& options, NodeId leaving,
                            : options.previous_cluster_file;
   drain.log_name = options.log_name;
   drain.node = leaving.value;
+  drain.as_node = options.as_node;
   constexpr int64_t kDrainMillisMax = 30'000;
   drain.timeout_ms = static_cast<uint32_t>(
       std::min(ThirdOf(deadline) / kNanosPerMs, kDrainMillisMax));
@@ -274,8 +279,8 @@ absl::StatusOr<std::optional<RecoveryReport>> ChangeByPrimary(
     ALPHEUS_ASSIGN_OR_RETURN(
         AskedPrimary asked,
         AskPrimary(to,
-                   {options.log_name, begun_by, deadline,
-                    int64_t{options.gather_ms} * kNanosPerMs},
+                   {options.log_name, NodeId(options.as_node), begun_by,
+                    deadline, int64_t{options.gather_ms} * kNanosPerMs},
                    change, PeersOf(from, to)));
     if (asked.made || !asked.leaving) return std::move(asked.made);
     const NodeId leaving = *asked.leaving;
@@ -331,12 +336,14 @@ absl::StatusOr<RecoveryReport> ChangeLogMembers(
                            ChangeBetween(from, to, options.replaced));
   LogOptions open;
   open.replication.log_name = options.log_name;
-  open.replication.node = SomePrimary(to).value;
+  const NodeId as_node(options.as_node);
+  open.replication.node = SomePrimary(to, as_node).value;
   open.replication.open_timeout_ms = options.timeout_ms;
   open.replication.gather_ms = options.gather_ms;
   const Deadline deadline =
       Deadline::In(std::chrono::milliseconds(options.timeout_ms));
-  ALPHEUS_RETURN_IF_ERROR(PrepareNewcomers(from, to, change, open, deadline));
+  ALPHEUS_RETURN_IF_ERROR(
+      PrepareNewcomers(from, to, change, open, as_node, deadline));
   std::vector<NodeId> drained;
   absl::StatusOr<std::optional<RecoveryReport>> made =
       ChangeByPrimary(options, from, to, change, deadline, drained);
@@ -346,8 +353,8 @@ absl::StatusOr<RecoveryReport> ChangeLogMembers(
       (deadline.at_nanos() - Clock::Real().NowNanos()) / kNanosPerMs;
   open.replication.open_timeout_ms =
       static_cast<uint32_t>(std::max<int64_t>(rest_ms, 1));
-  absl::StatusOr<RecoveryReport> opened =
-      OpenToChangeMembers(open, to, std::move(change), PeersOf(from, to));
+  absl::StatusOr<RecoveryReport> opened = OpenToChangeMembers(
+      open, to, as_node, std::move(change), PeersOf(from, to));
   if (!opened.ok()) return WithDrained(opened.status(), options, drained);
   return opened;
 }

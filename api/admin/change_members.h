@@ -47,7 +47,8 @@ absl::StatusOr<RecoveryReport> ChangeLogMembers(
 // options.replication.node, has no replica, and asks the members of both lists.
 absl::StatusOr<RecoveryReport> OpenToChangeMembers(
     const LogOptions& options, const quorum::ClusterConfiguration& to,
-    recovery::MembersChange change, std::vector<recovery::PeerAddress> asked);
+    NodeId as_node, recovery::MembersChange change,
+    std::vector<recovery::PeerAddress> asked);
 
 }  // namespace alpheus
 

@@ -35,9 +35,9 @@ class ScrubAsker {
       : options_(options), cluster_(std::move(cluster)) {}
 
   absl::StatusOr<std::vector<ScrubResult>> Run() {
-    ALPHEUS_ASSIGN_OR_RETURN(fabric_,
-                             OpenAdapter(cluster_, NodeId(0), random_,
-                                         {.patience_ms = options_.timeout_ms}));
+    ALPHEUS_ASSIGN_OR_RETURN(
+        fabric_, OpenAdapter(cluster_, NodeId(options_.as_node), random_,
+                             {.patience_ms = options_.timeout_ms}));
     for (const quorum::ClusterMember& member : cluster_.members) {
       if (options_.node != 0 && member.node.value != options_.node) continue;
       AddNode(member);

@@ -38,6 +38,9 @@ struct ClusterScrubOptions {
   // Time without a reply after which a node is given up, in milliseconds; the
   // node continues by itself.
   uint32_t timeout_ms = 5'000;
+  // Node for which this process asks, by its certificate, if the cluster
+  // encrypts ([encryption] of the cluster file); 0: an operator.
+  uint64_t as_node = 0;
   // Time between two questions, in milliseconds.
   uint32_t interval_ms = 50;
   // Called whenever a node has reported its progress.

@@ -314,8 +314,9 @@ absl::StatusOr<PrimaryReport> InstructCandidates(const ElectOptions& options,
         absl::StrCat(options.cluster_file, ": node ", options.node,
                      " is not a member of the cluster"));
   }
-  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Connectivity> connectivity,
-                           Connectivity::Open(cluster, NodeId(0)));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Connectivity> connectivity,
+      Connectivity::Open(cluster, NodeId(options.as_node)));
   return Instructing(options, cluster, *connectivity, kind).Run();
 }
 

@@ -707,10 +707,10 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
 }
 
 absl::StatusOr<RecoveryReport> OpenToChangeMembers(
-    const LogOptions& options, const ClusterConfiguration& to,
+    const LogOptions& options, const ClusterConfiguration& to, NodeId as_node,
     recovery::MembersChange change, std::vector<recovery::PeerAddress> asked) {
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<Connectivity> connectivity,
-                           Connectivity::Open(to, NodeId(0)));
+                           Connectivity::Open(to, as_node));
   return Opener<LibpmemPersistence>(options, to, std::move(connectivity),
                                     Clock::Real().NowNanos())
       .ChangeMembers(std::move(change), std::move(asked));
@@ -721,8 +721,9 @@ absl::StatusOr<Uuid> FormatReplicatedLog(const FormatOptions& options) {
                            quorum::LoadClusterFile(options.cluster_file));
   ALPHEUS_RETURN_IF_ERROR(quorum::CheckLogName(options.log_name));
   ALPHEUS_RETURN_IF_ERROR(Layout::ForRegion(options.region_bytes).status());
-  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Connectivity> connectivity,
-                           Connectivity::Open(cluster, NodeId(0)));
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Connectivity> connectivity,
+      Connectivity::Open(cluster, NodeId(options.as_node)));
   recovery::LogCreationOptions creation;
   creation.cluster_id = cluster.cluster_id;
   creation.log_id = quorum::LogIdOf(cluster.cluster_id, options.log_name);

@@ -219,10 +219,9 @@ absl::Status Node::Begin() {
   ALPHEUS_ASSIGN_OR_RETURN(const std::string own, OwnAddress());
   AdapterOptions adapter;
   adapter.say = options_.say;
-  adapter.on_rejected = [this](std::string_view peer,
-                               fabric::UnauthenticatedEnd why) {
-    NoteRejected(peer, why);
-  };
+  adapter.on_rejected =
+      [this](std::string_view peer, fabric::UnauthenticatedEnd why,
+             std::string_view detail) { NoteRejected(peer, why, detail); };
   adapter.unopened_max = static_cast<uint32_t>(options_.unopened_max);
   ALPHEUS_ASSIGN_OR_RETURN(
       fabric_,
@@ -288,20 +287,37 @@ void Node::ReportKey() const {
                      "primaries; name a key_file in the cluster file");
 }
 
+namespace {
+
+absl::Status RejectionOf(fabric::UnauthenticatedEnd why,
+                         std::string_view detail) {
+  using recovery::Rejection;
+  using recovery::RejectReason;
+  switch (why) {
+    case fabric::UnauthenticatedEnd::kSaidNothing:
+      return Rejection(RejectReason::kTooSlow,
+                       absl::DeadlineExceededError(
+                           "it sent nothing in time, or was closed to make "
+                           "room for others"));
+    case fabric::UnauthenticatedEnd::kNotUnderstood:
+      break;
+    case fabric::UnauthenticatedEnd::kNotTrusted:
+      return Rejection(RejectReason::kWrongKey,
+                       absl::PermissionDeniedError(
+                           absl::string_view(detail.data(), detail.size())));
+  }
+  return Rejection(RejectReason::kMalformed,
+                   absl::InvalidArgumentError(
+                       "it sent something that is not a message of a node or "
+                       "a primary"));
+}
+
+}  // namespace
+
 // Called only after server_ exists: nobody connects before.
-void Node::NoteRejected(std::string_view peer, fabric::UnauthenticatedEnd why) {
-  const bool is_silent = why == fabric::UnauthenticatedEnd::kSaidNothing;
-  const absl::Status status = is_silent ? absl::DeadlineExceededError(
-                                              "it sent nothing in time, or was "
-                                              "closed to make room for others")
-                                        : absl::InvalidArgumentError(
-                                              "it sent something that is not a "
-                                              "message of a node or a primary");
-  server_->NoteRejected(
-      std::string(peer),
-      recovery::Rejection(is_silent ? recovery::RejectReason::kTooSlow
-                                    : recovery::RejectReason::kMalformed,
-                          status));
+void Node::NoteRejected(std::string_view peer, fabric::UnauthenticatedEnd why,
+                        std::string_view detail) {
+  server_->NoteRejected(std::string(peer), RejectionOf(why, detail));
 }
 
 absl::Status Node::FindFiles() {

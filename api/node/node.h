@@ -167,7 +167,8 @@ class Node final : private recovery::LogCreator,
   absl::Status ReportPlatform() const;
   // Reports the key and the members.
   void ReportKey() const;
-  void NoteRejected(std::string_view peer, fabric::UnauthenticatedEnd why);
+  void NoteRejected(std::string_view peer, fabric::UnauthenticatedEnd why,
+                    std::string_view detail);
   // Registers the files that are not known yet.
   absl::Status FindFiles();
   bool HasDirectoryChanged();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "api/wiring/node_tls.h"
 #include "log/base/clock.h"
 #include "log/base/status_macros.h"
 #include "replication/fabric/tcp/socket.h"
@@ -52,6 +53,10 @@ absl::StatusOr<std::unique_ptr<fabric::Fabric>> OpenAdapter(
     tcp.on_rejected = options.on_rejected;
     tcp.anonymous_max = options.unopened_max;
     tcp.limits.retry_ns = PatienceOf(options, tcp.limits.retry_ns);
+    if (cluster.encryption) {
+      ALPHEUS_ASSIGN_OR_RETURN(
+          tcp.tls, LoadNodeTls(*cluster.encryption, cluster.cluster_id, near));
+    }
     return std::make_unique<fabric::tcp::TcpFabric>(tcp, Clock::Real(), random);
   }
   fabric::verbs::VerbsFabricOptions verbs;

@@ -28,9 +28,11 @@ namespace alpheus {
 struct AdapterOptions {
   // Sink for events that an operator may want to know, one sentence each.
   std::function<void(const std::string&)> say = nullptr;
-  // Called for each peer that the adapter ended by itself. Runs under the
-  // adapter's lock, so it must not call the adapter.
-  std::function<void(std::string_view peer, fabric::UnauthenticatedEnd why)>
+  // Called for each peer that the adapter ended by itself. `detail`: more about
+  // kNotTrusted. Runs under the adapter's lock, so it must not call the
+  // adapter.
+  std::function<void(std::string_view peer, fabric::UnauthenticatedEnd why,
+                     std::string_view detail)>
       on_rejected = nullptr;
   // Limit on connections that have sent nothing yet.
   uint32_t unopened_max = 64;
@@ -43,7 +45,8 @@ struct AdapterOptions {
 // Opens the adapter. `near`: the member of this process, if it is one; else
 // NodeId(0). `random` must outlive the fabric.
 // Errors for fabric = "verbs": NotFound (no RDMA adapter), Unavailable (none
-// reaches a member; the adapter lacks a needed feature).
+// reaches a member; the adapter lacks a needed feature). Errors for a cluster
+// that is encrypted: as LoadNodeTls (node_tls.h).
 absl::StatusOr<std::unique_ptr<fabric::Fabric>> OpenAdapter(
     const quorum::ClusterConfiguration& cluster, NodeId near,
     RandomSource& random, const AdapterOptions& options = {});

@@ -15,6 +15,7 @@
 #include "quorum/cluster/table_reader.h"
 #include "quorum/members/cluster_key.h"
 #include "quorum/members/identity.h"
+#include "quorum/members/uuid_text.h"
 
 namespace alpheus::quorum {
 namespace {
@@ -27,31 +28,6 @@ constexpr uint64_t kSessionTimeoutMsMax = 600'000;
 
 std::string_view Why(const absl::Status& status) {
   return {status.message().data(), status.message().size()};
-}
-
-// Returns a UUID of 32 hexadecimal digits, hyphens aside; nothing for other
-// text.
-std::optional<Uuid> ParseUuid(std::string_view text) {
-  Uuid id;
-  int digits = 0;
-  for (const char c : text) {
-    if (c == '-') continue;
-    uint64_t value = 0;
-    if (c >= '0' && c <= '9') {
-      value = static_cast<uint64_t>(c - '0');
-    } else if (c >= 'a' && c <= 'f') {
-      value = static_cast<uint64_t>(c - 'a') + 10;
-    } else if (c >= 'A' && c <= 'F') {
-      value = static_cast<uint64_t>(c - 'A') + 10;
-    } else {
-      return std::nullopt;
-    }
-    if (++digits > 32) return std::nullopt;
-    id.high = id.high << 4 | id.low >> 60;
-    id.low = id.low << 4 | value;
-  }
-  if (digits != 32) return std::nullopt;
-  return id;
 }
 
 absl::StatusOr<Uuid> ReadClusterId(const TableReader& root) {
@@ -270,6 +246,39 @@ absl::StatusOr<std::optional<ZookeeperService>> ReadMembership(
   return std::optional<ZookeeperService>(std::move(service));
 }
 
+absl::StatusOr<std::optional<NodeEncryption>> ReadEncryption(
+    std::string_view file, const TableReader& root, const toml::table& table,
+    ClusterFabric fabric) {
+  const toml::node* found = table.get("encryption");
+  if (found == nullptr) return std::optional<NodeEncryption>();
+  if (!found->is_table()) {
+    return root.ErrorOf("encryption",
+                        "\"encryption\" is not a table [encryption]");
+  }
+  if (fabric != ClusterFabric::kTcp) {
+    return root.ErrorOf("encryption",
+                        "[encryption] is there, and RDMA adapters don't "
+                        "encrypt. Use fabric = \"tcp\", or leave the table out "
+                        "and keep strangers out of the adapters' network");
+  }
+  const TableReader reader(file, *found->as_table());
+  ALPHEUS_RETURN_IF_ERROR(
+      reader.CheckKeys({"authorities_file", "certificate_file", "key_file"}));
+  NodeEncryption read;
+  const std::pair<const char*, std::string*> files[] = {
+      {"authorities_file", &read.authorities_file},
+      {"certificate_file", &read.certificate_file},
+      {"key_file", &read.key_file}};
+  for (const auto& [key, name] : files) {
+    ALPHEUS_RETURN_IF_ERROR(reader.Require(key));
+    ALPHEUS_RETURN_IF_ERROR(reader.Read(key, *name));
+    if (!name->empty()) continue;
+    return reader.ErrorOf(
+        key, absl::StrCat("\"", key, "\" names no file. Name one"));
+  }
+  return std::optional<NodeEncryption>(std::move(read));
+}
+
 // Checks the sizes once more, to name the key that is wrong.
 absl::Status CheckSizes(const TableReader& root,
                         const ClusterOptions& options) {
@@ -288,7 +297,7 @@ absl::StatusOr<ClusterConfiguration> ReadCluster(std::string_view file,
   ALPHEUS_RETURN_IF_ERROR(root.CheckKeys(
       {"cluster_id", "configuration_id", "write_quorum", "read_quorum",
        "fabric", "key_file", "insecure_without_key", "membership", "zookeeper",
-       "member"}));
+       "encryption", "member"}));
   ClusterOptions options;
   ALPHEUS_ASSIGN_OR_RETURN(options.cluster_id, ReadClusterId(root));
   ALPHEUS_RETURN_IF_ERROR(
@@ -301,6 +310,8 @@ absl::StatusOr<ClusterConfiguration> ReadCluster(std::string_view file,
   ALPHEUS_RETURN_IF_ERROR(ReadKeyOptions(root, options));
   ALPHEUS_ASSIGN_OR_RETURN(options.zookeeper,
                            ReadMembership(file, root, table));
+  ALPHEUS_ASSIGN_OR_RETURN(options.encryption,
+                           ReadEncryption(file, root, table, options.fabric));
   ALPHEUS_ASSIGN_OR_RETURN(options.members, ReadMembers(file, root, table));
   ALPHEUS_RETURN_IF_ERROR(CheckSizes(root, options));
   absl::StatusOr<ClusterConfiguration> cluster =
@@ -455,6 +466,14 @@ absl::StatusOr<ClusterConfiguration> LoadClusterText(
   ALPHEUS_RETURN_IF_ERROR(
       ResolveMembers(path, look_up, cluster, &reached_node));
   ALPHEUS_RETURN_IF_ERROR(LoadKey(cluster, path, reached_node));
+  if (cluster.encryption) {
+    const auto folder = std::filesystem::path(path).parent_path();
+    for (std::string* const file : {&cluster.encryption->authorities_file,
+                                    &cluster.encryption->certificate_file,
+                                    &cluster.encryption->key_file}) {
+      *file = (folder / *file).string();
+    }
+  }
   if (cluster.zookeeper) {
     ALPHEUS_RETURN_IF_ERROR(CompleteService(path, look_up, *cluster.zookeeper));
   }

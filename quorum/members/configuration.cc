@@ -98,6 +98,7 @@ absl::StatusOr<ClusterConfiguration> MakeClusterConfiguration(
   cluster.key_file = std::move(options.key_file);
   cluster.insecure_without_key = options.insecure_without_key;
   cluster.zookeeper = std::move(options.zookeeper);
+  cluster.encryption = std::move(options.encryption);
   cluster.members = std::move(options.members);
   std::sort(cluster.members.begin(), cluster.members.end(),
             [](const ClusterMember& a, const ClusterMember& b) {

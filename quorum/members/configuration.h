@@ -77,6 +77,17 @@ struct ZookeeperService {
 // Checks a path of znodes: absolute, of plain parts. Errors: InvalidArgument.
 absl::Status CheckZnodePath(std::string_view path);
 
+// Files with which processes of a cluster encrypt what they send to each other,
+// all PEM. "{node}" in a path is the number of the process's node, or
+// "operator" for a command.
+struct NodeEncryption {
+  std::string authorities_file;  // which sign the certificates of all
+  std::string certificate_file;  // of this process
+  std::string key_file;
+
+  bool operator==(const NodeEncryption&) const = default;
+};
+
 struct ClusterConfiguration {
   Uuid cluster_id;
   uint64_t id = 1;  // grows with each change
@@ -89,6 +100,7 @@ struct ClusterConfiguration {
   ClusterKey key = {};
   ClusterFabric fabric = ClusterFabric::kTcp;
   std::optional<ZookeeperService> zookeeper = {};  // nothing: static
+  std::optional<NodeEncryption> encryption = {};   // nothing: none
 
   bool operator==(const ClusterConfiguration&) const = default;
 };
@@ -108,6 +120,7 @@ struct ClusterOptions {
   bool insecure_without_key = false;
   ClusterFabric fabric = ClusterFabric::kTcp;
   std::optional<ZookeeperService> zookeeper = {};
+  std::optional<NodeEncryption> encryption = {};
 };
 
 // Checks CF2 and CF3 for each member and each pair. It does not check that one

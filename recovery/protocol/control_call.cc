@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
+#include "quorum/members/peer_name.h"
 #include "recovery/protocol/server_hello_check.h"
 
 namespace alpheus::recovery {
@@ -76,14 +77,16 @@ bool ControlCall::OnConnectionEvent(const ConnectionEvent& event) {
                    event.kind == ConnectionEvent::Kind::kRejected;
   switch (event.kind) {
     case ConnectionEvent::Kind::kEstablished:
-      Expect(Established(event.private_data));
+      Expect(Established(event));
       break;
     case ConnectionEvent::Kind::kRejected:
       Fail(WithRemedy(DecodeRejection(event.private_data), options_.node));
       break;
     case ConnectionEvent::Kind::kUnreachable:
       Fail(absl::UnavailableError(
-          "nobody answers; start the node if it does not run"));
+          event.why.empty()
+              ? "nobody answers; start the node if it does not run"
+              : absl::StrCat("no connection: ", event.why)));
       break;
     case ConnectionEvent::Kind::kDisconnected:
       // A reply may have arrived, and says why. Else its receive fails (FB3).
@@ -95,8 +98,11 @@ bool ControlCall::OnConnectionEvent(const ConnectionEvent& event) {
   return true;
 }
 
-absl::Status ControlCall::Established(const std::string& private_data) {
-  ALPHEUS_ASSIGN_OR_RETURN(server_hello_, DecodeServerHello(private_data));
+absl::Status ControlCall::Established(const ConnectionEvent& event) {
+  ALPHEUS_RETURN_IF_ERROR(quorum::CheckIsNode(
+      event.peer_name, options_.hello.cluster_id, options_.node));
+  ALPHEUS_ASSIGN_OR_RETURN(server_hello_,
+                           DecodeServerHello(event.private_data));
   if (server_hello_->node != options_.node) {
     return absl::FailedPreconditionError(
         absl::StrCat("node ", server_hello_->node.value, " answers, not node ",

@@ -81,7 +81,7 @@ class ControlCall {
   void Fail(const absl::Status& why);
 
  private:
-  absl::Status Established(const std::string& private_data);
+  absl::Status Established(const fabric::ConnectionEvent& event);
   // Steps of the exchange; the caller's request is the last.
   enum class Step { kChallenge, kProve, kAsk };
 

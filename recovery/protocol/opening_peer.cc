@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
+#include "quorum/members/peer_name.h"
 #include "recovery/protocol/state_report_wire.h"
 
 namespace alpheus::recovery {
@@ -214,15 +215,18 @@ void OpeningPeer::OnConnectionEvent(const fabric::ConnectionEvent& event) {
   using Kind = fabric::ConnectionEvent::Kind;
   switch (event.kind) {
     case Kind::kEstablished:
-      return OnServerHello(event.private_data);
+      return OnServerHello(event);
     case Kind::kRejected: {
       const absl::Status why = DecodeRejection(event.private_data);
       return Fail({why.code(), absl::StrCat("refused: ", why.message())},
                   absl::IsUnavailable(why) || MeansNoRoom(why));
     }
     case Kind::kUnreachable:
-      return Fail(absl::UnavailableError("nobody answers there"),
-                  /*may_try_again=*/true);
+      return Fail(
+          absl::UnavailableError(
+              event.why.empty() ? "nobody answers there"
+                                : absl::StrCat("no connection: ", event.why)),
+          /*may_try_again=*/true);
     default:
       // A reply may have arrived, and says why. Else its receive fails (FB3).
       if (due_nanos_ != kNotWaiting) return;
@@ -230,9 +234,12 @@ void OpeningPeer::OnConnectionEvent(const fabric::ConnectionEvent& event) {
   }
 }
 
-void OpeningPeer::OnServerHello(const std::string& private_data) {
+void OpeningPeer::OnServerHello(const fabric::ConnectionEvent& event) {
   if (state_ != State::kConnecting) return;
-  const auto server_hello = DecodeServerHello(private_data);
+  const absl::Status is_node =
+      quorum::CheckIsNode(event.peer_name, options_.hello.cluster_id, node());
+  if (!is_node.ok()) return Fail(is_node);
+  const auto server_hello = DecodeServerHello(event.private_data);
   if (!server_hello.ok()) {
     return Fail(server_hello.status(),
                 absl::IsUnavailable(server_hello.status()));

@@ -177,7 +177,7 @@ class OpeningPeer {
                uint64_t bytes_scanned = 0);
   absl::Status Send(const Message& message);
   void OnReply();
-  void OnServerHello(const std::string& private_data);
+  void OnServerHello(const fabric::ConnectionEvent& event);
   void OnChallenged(const Challenged& challenged);
   void OnFailed(const absl::Status& why);
   void StartReading(const Promised& promised);

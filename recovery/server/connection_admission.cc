@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "quorum/members/peer_name.h"
 #include "recovery/protocol/reject_counters.h"
 
 namespace alpheus::recovery {
@@ -40,11 +41,15 @@ absl::StatusOr<PeerConnection> ConnectionAdmission::Check(
                      hello.status());
   }
   connection.hello = *hello;
+  connection.peer_name = request.peer_name;
   if (connection.hello.cluster_id != options_.cluster_id) {
     return Rejection(
         RejectReason::kOtherCluster,
         absl::FailedPreconditionError("this node is of another cluster"));
   }
+  const absl::Status named =
+      quorum::CheckIsOfCluster(request.peer_name, options_.cluster_id);
+  if (!named.ok()) return Rejection(RejectReason::kWrongKey, named);
   return connection;
 }
 

@@ -51,6 +51,7 @@ struct PeerConnection {
 
   fabric::ConnectionId id;
   std::string peer;
+  std::string peer_name;  // that it has proved to the adapter; empty: none
   Hello hello;
   // nullptr: not made yet, or another process has it
   ServedLog* log = nullptr;

@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
 #include "log/base/within_memory.h"
+#include "quorum/arithmetic/ballot.h"
+#include "quorum/members/peer_name.h"
 #include "recovery/server/ring_fetch.h"
 
 namespace alpheus::recovery {
@@ -325,6 +327,20 @@ void ReplicaServer::Serve(PeerConnection& connection,
   }
 }
 
+// RS3.
+absl::Status ReplicaServer::CheckName(const PeerConnection& connection,
+                                      const Message& message) const {
+  const auto* const ask = std::get_if<Prepare>(&message);
+  if (ask == nullptr) return absl::OkStatus();
+  for (const NodeId node : {connection.hello.primary.node,
+                            quorum::BallotNode(ask->promise.epoch)}) {
+    const absl::Status named =
+        quorum::CheckActsAs(connection.peer_name, options_.cluster_id, node);
+    if (!named.ok()) return Rejection(RejectReason::kWrongKey, named);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<MaybeReply> ReplicaServer::Reply(PeerConnection& connection,
                                                 const Message& message) {
   // HSK1 (handshake.h).
@@ -333,6 +349,7 @@ absl::StatusOr<MaybeReply> ReplicaServer::Reply(PeerConnection& connection,
   if (is_proof || !connection.is_proved()) {
     return OnHandshake(connection, message);
   }
+  ALPHEUS_RETURN_IF_ERROR(CheckName(connection, message));
   const auto place = ConnectionAdmission::PlaceFor(message);
   if (place != connection.place) {
     ALPHEUS_RETURN_IF_ERROR(admission_.TakePlace(connection, place));

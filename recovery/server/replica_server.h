@@ -71,6 +71,9 @@
 //        work is never continued. Other logs are not affected.
 //   RS2. Each log has at most one promise owner: at most one of its connections
 //        is in a phase from kReporting to kSession, or one is in kClaiming.
+//   RS3. Where the fabric proves names, an epoch of a node is promised to that
+//        node, or to an operator in its place. So the key of one node opens no
+//        log in the name of another.
 // Thread safety: one thread.
 // May block: waits for no peer. Poll, OnCompletion, OnConnectionEvent, AddLog,
 // RemoveLog and the destructor may wait for a fence of a replica's medium (on a
@@ -246,6 +249,8 @@ class ReplicaServer {
   void Serve(PeerConnection& connection, std::span<const std::byte> request);
   absl::StatusOr<MaybeReply> Reply(PeerConnection& connection,
                                    const Message& message);
+  absl::Status CheckName(const PeerConnection& connection,
+                         const Message& message) const;
   absl::StatusOr<MaybeReply> OnHandshake(PeerConnection& connection,
                                          const Message& message);
   static absl::StatusOr<Message> OnAskCreation(

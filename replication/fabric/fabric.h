@@ -182,12 +182,19 @@ struct ConnectionEvent {
   // Limits::private_bytes_max.
   std::string private_data;
   std::string peer;  // address, for messages
+  // Name that the peer has proved to the adapter, a URI; empty: the adapter
+  // asks for no such proof.
+  std::string peer_name = {};
+  // Of kUnreachable: why the peer was reached, and yet there is no connection,
+  // without a full stop. Empty: it was not reached.
+  std::string why = {};
 };
 
 // Why an adapter ended an unauthenticated peer by itself.
 enum class UnauthenticatedEnd {
   kSaidNothing,    // silent for too long, or when others needed the room
   kNotUnderstood,  // its bytes are no message
+  kNotTrusted,     // it has not proved a name that this adapter accepts
 };
 
 class Fabric {

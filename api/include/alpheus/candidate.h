@@ -93,6 +93,9 @@ struct ElectOptions {
   std::string log_name = "main";
   uint64_t node = 0;  // whose candidate is instructed
   uint32_t timeout_ms = 10'000;
+  // Node for which this process asks, by its certificate, if the cluster
+  // encrypts ([encryption] of the cluster file); 0: an operator.
+  uint64_t as_node = 0;
   // Asked several times a second by the calling thread. Once it returns true,
   // the call waits no more, and returns Cancelled.
   std::function<bool()> gives_up = {};

@@ -28,6 +28,9 @@ struct FormatOptions {
   // Time after which the members are given up, in milliseconds; one that does
   // not reply to a request, after a third of it.
   uint32_t timeout_ms = 30'000;
+  // Node for which this process asks, by its certificate, if the cluster
+  // encrypts ([encryption] of the cluster file); 0: an operator.
+  uint64_t as_node = 0;
 };
 
 // Change of the members that keep a replicated log, or of W.
@@ -50,6 +53,9 @@ struct ChangeMembersOptions {
   // the log open; until then don't stop others, as it may take all of them to
   // open.
   uint32_t gather_ms = 5'000;
+  // Node for which this process asks, by its certificate, if the cluster
+  // encrypts ([encryption] of the cluster file); 0: an operator.
+  uint64_t as_node = 0;
 };
 
 // Options of a log that several nodes keep.

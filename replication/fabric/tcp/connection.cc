@@ -39,9 +39,12 @@ Connection::Connection(ConnectionId id, Descriptor socket, std::string peer,
     : id_(id),
       peer_(std::move(peer)),
       shared_(*shared),
-      socket_(std::move(socket)),
+      stream_(std::move(socket), shared->options.tls,
+              private_data ? TlsSession::Side::kConnects
+                           : TlsSession::Side::kAccepts),
       state_(private_data ? State::kConnecting : State::kAnonymous),
       private_data_(std::move(private_data)),
+      has_connected_(state_ == State::kAnonymous),
       watches_out_(state_ == State::kConnecting),
       requester_(id, shared->regions, &shared->completions),
       responder_(id, shared->options.window_bytes, shared->regions,
@@ -50,11 +53,13 @@ Connection::Connection(ConnectionId id, Descriptor socket, std::string peer,
       deadline_(deadline.at_nanos()),
       liveness_(shared->options.limits.retry_ns,
                 shared->options.receiver_wait_ns, now) {
-  if (socket_.is_open() &&
-      !shared_.poller.Add(socket_, id_.value, watches_in_, watches_out_).ok()) {
-    socket_ = Descriptor();  // no peer would hear it
+  if (stream_.is_open() &&
+      !shared_.poller
+           .Add(stream_.socket(), id_.value, watches_in_, watches_out_)
+           .ok()) {
+    stream_.Close();  // no peer would hear it
   }
-  if (!socket_.is_open()) deadline_ = now;
+  if (!stream_.is_open()) deadline_ = now;
 }
 
 // --- Receiving --------------------------------------------------------------
@@ -62,19 +67,21 @@ Connection::Connection(ConnectionId id, Descriptor socket, std::string peer,
 bool Connection::MayBeRead() const {
   const bool is_full = responder_.keeps() &&
                        shared_.kept_bytes >= shared_.options.kept_bytes_max;
-  return socket_.is_open() && !is_full;
+  return stream_.is_open() && !is_full;
 }
 
 bool Connection::Receive(int64_t now) {
   if (!MayBeRead()) return false;
-  if (state_ == State::kConnecting) return FinishConnecting(now);
+  if (!stream_.is_ready() || state_ == State::kConnecting) {
+    if (!MakeReady(now)) return true;
+  }
   size_t turn_bytes = 0;
   keep_alive_received_ = 0;
-  while (turn_bytes < kTurnBytes && MayBeRead()) {
+  while ((turn_bytes < kTurnBytes || stream_.has_unread()) && MayBeRead()) {
     std::copy_n(leftover_.begin(), leftover_bytes_, shared_.buffer.begin());
     const auto room = shared_.buffer.subspan(leftover_bytes_);
     ++shared_.counters.receive_calls;
-    const IoResult result = ReceiveSome(socket_, room);
+    const IoResult result = stream_.Receive(room);
     if (result.outcome == IoOutcome::kNothing) break;
     if (result.outcome == IoOutcome::kClosed) {
       Break(CompletionStatus::kFlushed, now);
@@ -88,7 +95,7 @@ bool Connection::Receive(int64_t now) {
     if (is_all_answered) liveness_.OnAllAnswered();
     leftover_bytes_ = rest.size() <= leftover_.size() ? rest.size() : 0;
     std::copy_n(rest.begin(), leftover_bytes_, leftover_.begin());
-    if (result.bytes < room.size()) break;  // all that there was
+    if (stream_.HasDrained(result.bytes, room.size())) break;
   }
   return turn_bytes > keep_alive_received_;
 }
@@ -99,7 +106,7 @@ void Connection::Heard(int64_t now) {
 
 size_t Connection::Parse(std::span<const std::byte> bytes, int64_t now) {
   size_t used = 0;
-  while (!lingers_ && socket_.is_open()) {
+  while (!lingers_ && stream_.is_open()) {
     const auto rest = bytes.subspan(used);
     if (payload_left_ > 0) {
       if (rest.empty()) break;
@@ -121,7 +128,7 @@ size_t Connection::Parse(std::span<const std::byte> bytes, int64_t now) {
     used += kWireHeaderBytes;
   }
   // A lingering connection only waits for the end of the stream.
-  return lingers_ || !socket_.is_open() ? bytes.size() : used;
+  return lingers_ || !stream_.is_open() ? bytes.size() : used;
 }
 
 bool Connection::OnHeader(const WireHeader& header, int64_t now) {
@@ -291,8 +298,11 @@ bool Connection::Send(int64_t now) {
 
 bool Connection::Flush(int64_t now) {
   bool moved = false;
-  if (!socket_.is_open() || state_ == State::kConnecting) return false;
-  const uint64_t sent_before = outbox_.sent_position();
+  const bool may_send =
+      stream_.is_open() && stream_.is_ready() && state_ != State::kConnecting;
+  if (!may_send) return false;
+  const uint64_t sent_before = stream_.sent_bytes();
+  if (stream_.has_unsent()) stream_.Flush();
   while (!outbox_.empty()) {
     std::array<iovec, kPiecesMax> pieces;
     const size_t count = outbox_.Gather(shared_.regions, pieces);
@@ -301,7 +311,7 @@ bool Connection::Flush(int64_t now) {
       return true;
     }
     ++shared_.counters.send_calls;
-    const IoResult result = SendSome(socket_, std::span(pieces).first(count));
+    const IoResult result = stream_.Send(std::span(pieces).first(count));
     if (result.outcome == IoOutcome::kNothing) break;
     if (result.outcome == IoOutcome::kClosed) {
       // Receive finds this out, after the peer's last bytes.
@@ -311,35 +321,53 @@ bool Connection::Flush(int64_t now) {
     moved |= outbox_.sent_position() > keep_alive_position_;
     liveness_.OnBytesTaken(now);
   }
-  if (lingers_ && outbox_.empty() && !has_ended_sending_) {
-    EndSending(socket_);
+  const bool is_all_sent = outbox_.empty() && !stream_.has_unsent();
+  if (lingers_ && is_all_sent && !has_ended_sending_) {
+    stream_.EndSending();
     has_ended_sending_ = true;
   }
-  liveness_.OnFlushed(now, outbox_.empty(),
-                      outbox_.sent_position() > sent_before);
+  liveness_.OnFlushed(now, is_all_sent, stream_.sent_bytes() > sent_before);
   Watch();
   return moved;
 }
 
 void Connection::Watch() {
-  if (!socket_.is_open()) return;
+  if (!stream_.is_open()) return;
   const bool in = MayBeRead();
-  const bool has_more = !outbox_.empty() || responder_.waits_for_room();
-  const bool out = state_ == State::kConnecting || has_more;
+  // What was read ahead makes no socket ready, so the socket is watched for
+  // room, which it has: the next turn reads on.
+  const bool has_more = !outbox_.empty() || stream_.has_unsent() ||
+                        responder_.waits_for_room() ||
+                        (in && stream_.has_unread());
+  const bool out = !has_connected_ || has_more;
   if (in == watches_in_ && out == watches_out_) return;
   watches_in_ = in;
   watches_out_ = out;
-  shared_.poller.Change(socket_, id_.value, in, out);
+  shared_.poller.Change(stream_.socket(), id_.value, in, out);
 }
 
 // --- Handshake --------------------------------------------------------------
 
-bool Connection::FinishConnecting(int64_t now) {
-  if (!socket_.is_open() || !HasConnected(socket_)) {
+bool Connection::MakeReady(int64_t now) {
+  if (!has_connected_ && !HasConnected(stream_.socket())) {
     Break(CompletionStatus::kFlushed, now);
-    return true;
+    return false;
   }
-  Greet(now);
+  has_connected_ = true;
+  switch (stream_.MakeReady()) {
+    case TlsSession::Progress::kWaiting:
+      Watch();
+      return false;
+    case TlsSession::Progress::kFailed:
+      if (state_ == State::kAnonymous) {
+        NoteRejected(UnauthenticatedEnd::kNotTrusted);
+      }
+      Break(CompletionStatus::kFlushed, now);
+      return false;
+    case TlsSession::Progress::kDone:
+      break;
+  }
+  if (state_ == State::kConnecting) Greet(now);
   return true;
 }
 
@@ -494,7 +522,13 @@ void Connection::AddEvent(ConnectionEvent::Kind kind,
   shared_.events.push_back({.kind = kind,
                             .connection = id_,
                             .private_data = std::move(private_data),
-                            .peer = peer_});
+                            .peer = peer_,
+                            .peer_name = stream_.peer_name()});
+}
+
+void Connection::AddUnreachable() {
+  AddEvent(ConnectionEvent::Kind::kUnreachable, "");
+  shared_.events.back().why = stream_.failure();
 }
 
 void Connection::Break(CompletionStatus first, int64_t) {
@@ -509,7 +543,7 @@ void Connection::Break(CompletionStatus first, int64_t) {
       return;
     case State::kConnecting:
     case State::kGreeting:
-      AddEvent(ConnectionEvent::Kind::kUnreachable, "");
+      AddUnreachable();
       break;
     case State::kRequested:
     case State::kEstablished:
@@ -547,7 +581,9 @@ void Connection::Close(int64_t now) {
 
 void Connection::NoteRejected(UnauthenticatedEnd why) {
   ++shared_.counters.rejected;
-  if (shared_.options.on_rejected) shared_.options.on_rejected(peer_, why);
+  if (shared_.options.on_rejected) {
+    shared_.options.on_rejected(peer_, why, stream_.failure());
+  }
 }
 
 void Connection::MakeRoom() {
@@ -567,7 +603,7 @@ void Connection::StartLinger(int64_t now) {
 void Connection::DropSocket() {
   lingers_ = false;
   deadline_ = kNever;
-  socket_ = Descriptor();
+  stream_.Close();
   if (state_ == State::kLingering) state_ = State::kDead;
 }
 

@@ -32,6 +32,7 @@
 #include "replication/fabric/tcp/requester.h"
 #include "replication/fabric/tcp/responder.h"
 #include "replication/fabric/tcp/socket.h"
+#include "replication/fabric/tcp/stream.h"
 #include "replication/fabric/tcp/wire.h"
 
 namespace alpheus::fabric::tcp {
@@ -52,7 +53,7 @@ struct Shared {
 class Connection {
  public:
   enum class State {
-    kConnecting,  // TCP's handshake
+    kConnecting,  // TCP's handshake, and TLS's
     kGreeting,    // hello sent, no answer yet
     kAnonymous,   // accepted, no hello yet; unknown to the application
     kRequested,
@@ -112,7 +113,8 @@ class Connection {
   static constexpr int64_t kNever = Deadline().at_nanos();
 
   void Greet(int64_t now);
-  bool FinishConnecting(int64_t now);
+  // Goes on until the stream is ready. Returns false if it is not.
+  bool MakeReady(int64_t now);
   void AppendHandshake(WireOpcode opcode, std::string_view private_data);
   // Processes bytes of the stream; returns how many were used.
   size_t Parse(std::span<const std::byte> bytes, int64_t now);
@@ -150,16 +152,19 @@ class Connection {
   void StartLinger(int64_t now);
   void DropSocket();
   void AddEvent(ConnectionEvent::Kind kind, std::string private_data);
+  // Adds what ends a connection that this side began.
+  void AddUnreachable();
 
   const ConnectionId id_;
   const std::string peer_;
   Shared& shared_;
-  Descriptor socket_;
+  Stream stream_;
   State state_;
   const std::optional<std::string> private_data_;  // of this side's Connect
+  bool has_connected_;                             // TCP
   bool watches_in_ = true;
   bool watches_out_;
-  bool lingers_ = false;  // the socket only sends its last bytes
+  bool lingers_ = false;  // the stream only sends its last bytes
   bool has_ended_sending_ = false;
 
   Requester requester_;

@@ -7,10 +7,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "replication/fabric/fabric.h"
+#include "replication/fabric/tcp/tls.h"
 
 namespace alpheus::fabric::tcp {
 
@@ -40,10 +42,16 @@ struct TcpFabricOptions {
   // makes room.
   uint32_t anonymous_max = 64;
 
-  // Called for each peer that the adapter ends by itself. Runs under the
-  // adapter's lock: it must not call the adapter.
-  std::function<void(std::string_view peer, UnauthenticatedEnd why)>
+  // Called for each peer that the adapter ends by itself. `detail`: more about
+  // kNotTrusted, without a full stop. Runs under the adapter's lock: it must
+  // not call the adapter.
+  std::function<void(std::string_view peer, UnauthenticatedEnd why,
+                     std::string_view detail)>
       on_rejected;
+
+  // What connections are encrypted with, in both directions; null: they are
+  // not. A peer that does otherwise is not understood.
+  std::shared_ptr<const TlsSettings> tls;
 
   // Number of the host to connect from; empty: the kernel chooses.
   std::string source_host;

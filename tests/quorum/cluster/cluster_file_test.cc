@@ -106,7 +106,7 @@ TEST(ClusterFileTest, UnknownKeysAreRefused) {
   ExpectRefused(std::string(kId) + "write_qourum = 1\n" + kNode1, "2:1",
                 "unknown key \"write_qourum\". Known here are cluster_id "
                 "configuration_id write_quorum read_quorum fabric key_file "
-                "insecure_without_key membership zookeeper member");
+                "insecure_without_key membership zookeeper encryption member");
   ExpectRefused(std::string(kId) + kNode1 + "  port = 1\n", "5:3",
                 "unknown key \"port\". Known here are node address "
                 "may_be_primary clients");
@@ -538,6 +538,41 @@ TEST_F(ClusterFileIdentityTest, IsNeededForAServerWhoseNameLeadsNowhereYet) {
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("nobody:2 can be reached"));
+}
+
+TEST(ClusterFileTest, EncryptionNamesThreeFiles) {
+  const std::string table =
+      "[encryption]\nauthorities_file = 'ca.pem'\n"
+      "certificate_file = 'node-{node}.pem'\nkey_file = 'node-{node}.key'\n";
+  const auto parsed =
+      ParseClusterFile(absl::StrCat(kId, table, kNode1), "file");
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->encryption,
+            (NodeEncryption{"ca.pem", "node-{node}.pem", "node-{node}.key"}));
+  EXPECT_FALSE(ParseClusterFile(absl::StrCat(kId, kNode1), "file")->encryption);
+  const auto refused = [](const std::string& text) {
+    const auto cluster = ParseClusterFile(text, "file");
+    EXPECT_TRUE(absl::IsInvalidArgument(cluster.status())) << cluster.status();
+    return std::string(cluster.status().message());
+  };
+  EXPECT_THAT(refused(absl::StrCat(kId, "fabric = 'verbs'\n", table, kNode1)),
+              HasSubstr("RDMA adapters don't encrypt"));
+  EXPECT_THAT(refused(absl::StrCat(kId, "encryption = true\n", kNode1)),
+              HasSubstr("is not a table"));
+  for (const char* key : {"authorities_file", "certificate_file", "key_file"}) {
+    const std::string line = absl::StrCat(key, " = '");
+    std::string without = table;
+    without.insert(without.find(absl::StrCat("\n", line)) + 1, "#");
+    EXPECT_THAT(refused(absl::StrCat(kId, without, kNode1)),
+                HasSubstr(absl::StrCat("key \"", key, "\" is missing")));
+    std::string empty = table;
+    const size_t begin = empty.find(absl::StrCat("\n", line)) + 1 + line.size();
+    empty.erase(begin, empty.find('\'', begin) - begin);
+    EXPECT_THAT(refused(absl::StrCat(kId, empty, kNode1)),
+                HasSubstr(absl::StrCat("\"", key, "\" names no file")));
+  }
+  EXPECT_THAT(refused(absl::StrCat(kId, table, "cipher = 'x'\n", kNode1)),
+              HasSubstr("unknown key \"cipher\""));
 }
 
 }  // namespace

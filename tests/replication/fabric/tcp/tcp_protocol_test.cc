@@ -236,7 +236,8 @@ TEST_F(TcpProtocolTest, SilentConnectionsMakeRoom) {
   fabric::tcp::TcpFabricOptions options;
   options.anonymous_max = 4;
   std::vector<std::string> rejected;
-  options.on_rejected = [&](std::string_view peer, UnauthenticatedEnd why) {
+  options.on_rejected = [&](std::string_view peer, UnauthenticatedEnd why,
+                            std::string_view /*detail*/) {
     EXPECT_EQ(why, UnauthenticatedEnd::kSaidNothing);
     rejected.emplace_back(peer.substr(0, peer.find(':')));
   };
@@ -271,7 +272,8 @@ TEST_F(TcpProtocolTest, SilentConnectionsMakeRoom) {
 TEST_F(TcpProtocolTest, WhatIsNoMessageIsToldByItsPeer) {
   fabric::tcp::TcpFabricOptions options;
   std::vector<UnauthenticatedEnd> rejected;
-  options.on_rejected = [&](std::string_view peer, UnauthenticatedEnd why) {
+  options.on_rejected = [&](std::string_view peer, UnauthenticatedEnd why,
+                            std::string_view /*detail*/) {
     EXPECT_EQ(peer.substr(0, 10), "127.0.0.3:");
     rejected.push_back(why);
   };

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/replication/fabric/tcp/cut_sockets.h"
+#include "tests/replication/fabric/tcp/test_tls.h"
 
 namespace alpheus::testing {
 namespace {
@@ -14,12 +15,17 @@ std::string Host(int host) { return absl::StrCat("127.0.0.", host + 1); }
 
 }  // namespace
 
-TcpWorld::TcpWorld() {
+TcpWorld::TcpWorld(const std::vector<std::string>& names) {
   options_.limits.retry_ns = 400'000'000;
   options_.receiver_wait_ns = 100'000'000;
   for (int host = 0; host < kHosts; ++host) {
     fabric::tcp::TcpFabricOptions options = options_;
     options.source_host = Host(host);
+    if (!names.empty()) {
+      options.tls =
+          MakeTls(TestNodeAuthority(),
+                  absl::StrCat("URI:", names[static_cast<size_t>(host)]));
+    }
     fabrics_.push_back(
         std::make_unique<fabric::tcp::TcpFabric>(options, clock_, random_));
   }

@@ -36,7 +36,9 @@ class HandClock final : public Clock {
 
 class TcpWorld final : public FabricWorld {
  public:
-  TcpWorld();
+  // `names`: what the hosts' certificates call them, if what they send is
+  // encrypted; one for each of the three.
+  explicit TcpWorld(const std::vector<std::string>& names = {});
 
   int hosts() const override { return static_cast<int>(fabrics_.size()); }
   fabric::tcp::TcpFabric& fabric(int host) override {

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replication/fabric/tcp/tls.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "log/base/status_macros.h"
+#include "log/base/within_memory.h"
+
+namespace alpheus::fabric::tcp {
+namespace {
+
+using Bio = std::unique_ptr<BIO, int (*)(BIO*)>;
+using Certificate = std::unique_ptr<X509, void (*)(X509*)>;
+using Key = std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)>;
+
+// The thread's errors are those of this call alone.
+class ErrorsOfThread {
+ public:
+  ErrorsOfThread() { ERR_clear_error(); }
+  ~ErrorsOfThread() { ERR_clear_error(); }
+  ErrorsOfThread(const ErrorsOfThread&) = delete;
+  ErrorsOfThread& operator=(const ErrorsOfThread&) = delete;
+
+  static std::string Text() {
+    const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
+    return reason == nullptr ? "no reason is known" : reason;
+  }
+};
+
+Bio Open(const std::string& text) {
+  return {BIO_new_mem_buf(text.data(), static_cast<int>(text.size())),
+          BIO_free};
+}
+
+// A passphrase is never asked for: nobody would be there to give it.
+int NoPassphrase(char* /*text*/, int /*size*/, int /*use*/, void* /*data*/) {
+  return -1;
+}
+
+absl::Status IsOfNoUse(const std::string& name, absl::string_view expected) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, ": ", ErrorsOfThread::Text(), ". Expected ", expected, ", as PEM"));
+}
+
+absl::StatusOr<std::vector<Certificate>> ReadCertificates(
+    const std::string& text, const std::string& name) {
+  const Bio bio = Open(text);
+  std::vector<Certificate> found;
+  for (;;) {
+    X509* const next =
+        PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, nullptr);
+    if (next == nullptr) break;
+    found.emplace_back(next, X509_free);
+  }
+  const bool is_at_end =
+      ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
+  if (found.empty() || !is_at_end) {
+    return IsOfNoUse(name, "certificates, all of them whole");
+  }
+  ERR_clear_error();
+  return found;
+}
+
+// Returns the one URI that a certificate names; nothing if there is none, or
+// several.
+std::optional<std::string> UriIn(const X509* certificate) {
+  const std::unique_ptr<GENERAL_NAMES, void (*)(GENERAL_NAMES*)> names(
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(
+          certificate, NID_subject_alt_name, nullptr, nullptr)),
+      GENERAL_NAMES_free);
+  std::optional<std::string> uri;
+  for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    const GENERAL_NAME* const name = sk_GENERAL_NAME_value(names.get(), i);
+    if (name->type != GEN_URI) continue;
+    if (uri) return std::nullopt;
+    const ASN1_IA5STRING* const text = name->d.uniformResourceIdentifier;
+    uri.emplace(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+                static_cast<size_t>(ASN1_STRING_length(text)));
+  }
+  return uri;
+}
+
+absl::Status UseOwn(SSL_CTX* context, const TlsTexts& texts,
+                    std::string* own_name) {
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::vector<Certificate> chain,
+      ReadCertificates(texts.certificate, texts.certificate_name));
+  X509* const own = chain.front().get();
+  std::optional<std::string> name = UriIn(own);
+  if (!name) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        texts.certificate_name,
+        ": the certificate names nobody, or several: expected one URI among "
+        "its subject alternative names. Have one made as "
+        "docs/use/operating.md#encryption-between-nodes says"));
+  }
+  *own_name = *std::move(name);
+  if (SSL_CTX_use_certificate(context, own) != 1) {
+    return IsOfNoUse(texts.certificate_name, "a certificate");
+  }
+  for (const Certificate& issuer : std::span(chain).subspan(1)) {
+    // It takes a reference of its own.
+    if (SSL_CTX_add1_chain_cert(context, issuer.get()) != 1) {
+      return IsOfNoUse(texts.certificate_name, "certificates of the issuers");
+    }
+  }
+  const Bio bio = Open(texts.key);
+  const Key key(
+      PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, nullptr),
+      EVP_PKEY_free);
+  if (key == nullptr) {
+    return IsOfNoUse(texts.key_name, "a private key without a passphrase");
+  }
+  if (SSL_CTX_use_PrivateKey(context, key.get()) != 1 ||
+      SSL_CTX_check_private_key(context) != 1) {
+    return IsOfNoUse(texts.key_name, absl::StrCat("the key of the first ",
+                                                  texts.certificate_name));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Trust(SSL_CTX* context, const TlsTexts& texts) {
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::vector<Certificate> authorities,
+      ReadCertificates(texts.authorities, texts.authorities_name));
+  X509_STORE* const store = SSL_CTX_get_cert_store(context);
+  for (const Certificate& authority : authorities) {
+    if (X509_STORE_add_cert(store, authority.get()) != 1) {
+      return IsOfNoUse(texts.authorities_name, "certificates of authorities");
+    }
+  }
+  const int proofs = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+  SSL_CTX_set_verify(context, proofs, nullptr);
+  return absl::OkStatus();
+}
+
+// Sets what no file says.
+bool Configure(SSL_CTX* context) {
+  // Nothing is resumed: each session proves both certificates.
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+  return SSL_CTX_set_num_tickets(context, 0) == 1 &&
+         SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
+         SSL_CTX_set_ciphersuites(context, "TLS_CHACHA20_POLY1305_SHA256") == 1;
+}
+
+}  // namespace
+
+// --- Settings ---------------------------------------------------------------
+
+TlsSettings::TlsSettings(Context context, std::string own_name)
+    : context_(std::move(context)), own_name_(std::move(own_name)) {}
+
+absl::StatusOr<std::shared_ptr<const TlsSettings>> TlsSettings::Make(
+    const TlsTexts& texts) {
+  const ErrorsOfThread errors;
+  Context context(SSL_CTX_new(TLS_method()), SSL_CTX_free);
+  if (context == nullptr || !Configure(context.get())) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "libssl can't begin: ", ErrorsOfThread::Text(),
+        ". Is it whole, and does its configuration allow TLS 1.3 with "
+        "TLS_CHACHA20_POLY1305_SHA256? Is there memory?"));
+  }
+  std::string own_name;
+  ALPHEUS_RETURN_IF_ERROR(UseOwn(context.get(), texts, &own_name));
+  ALPHEUS_RETURN_IF_ERROR(Trust(context.get(), texts));
+  return std::shared_ptr<const TlsSettings>(
+      new TlsSettings(std::move(context), std::move(own_name)));
+}
+
+// --- Session ----------------------------------------------------------------
+
+// What OpenSSL calls in place of a socket.
+struct TlsSession::Callbacks {
+  static TlsSession& SessionOf(BIO* bio) {
+    return *static_cast<TlsSession*>(BIO_get_data(bio));
+  }
+
+  static int Write(BIO* bio, const char* data, int bytes) {
+    TlsSession& session = SessionOf(bio);
+    const auto* const from = reinterpret_cast<const std::byte*>(data);
+    // No exception may pass through OpenSSL.
+    const absl::Status kept = WithinMemory([&] {
+      session.unsent_.insert(session.unsent_.end(), from, from + bytes);
+      return absl::OkStatus();
+    });
+    if (kept.ok()) return bytes;
+    session.ran_out_ = true;
+    return -1;
+  }
+
+  static int Read(BIO* bio, char* data, int bytes) {
+    TlsSession& session = SessionOf(bio);
+    BIO_clear_retry_flags(bio);
+    const size_t count = std::min(static_cast<size_t>(bytes),
+                                  session.received_.size() - session.read_);
+    if (count == 0) {
+      if (session.is_closed_) return 0;
+      BIO_set_retry_read(bio);
+      return -1;
+    }
+    std::copy_n(session.received_.begin() + static_cast<int64_t>(session.read_),
+                count, reinterpret_cast<std::byte*>(data));
+    session.read_ += count;
+    return static_cast<int>(count);
+  }
+
+  static long Control(BIO* /*bio*/, int what, long /*number*/, void* /*data*/) {
+    return what == BIO_CTRL_FLUSH ? 1 : 0;
+  }
+};
+
+const BIO_METHOD* TlsSession::Method() {
+  static const BIO_METHOD* const method = [] {
+    BIO_METHOD* const made =
+        BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "alpheus");
+    if (made != nullptr) {
+      BIO_meth_set_write(made, Callbacks::Write);
+      BIO_meth_set_read(made, Callbacks::Read);
+      BIO_meth_set_ctrl(made, Callbacks::Control);
+    }
+    return made;
+  }();
+  return method;
+}
+
+TlsSession::TlsSession(const TlsSettings& settings, const Descriptor& socket,
+                       Side side)
+    : socket_(socket), ssl_(SSL_new(settings.context_.get()), SSL_free) {
+  BIO* const bio = BIO_new(Method());
+  if (ssl_ == nullptr || bio == nullptr) {
+    BIO_free(bio);
+    ssl_.reset();
+    failure_ = "no memory for a session of TLS";
+    return;
+  }
+  BIO_set_data(bio, this);
+  BIO_set_init(bio, 1);
+  SSL_set_bio(ssl_.get(), bio, bio);  // takes it
+  if (side == Side::kConnects) {
+    SSL_set_connect_state(ssl_.get());
+  } else {
+    SSL_set_accept_state(ssl_.get());
+  }
+}
+
+TlsSession::~TlsSession() = default;
+
+TlsSession::Progress TlsSession::Fail(std::string why) {
+  if (failure_.empty()) failure_ = std::move(why);
+  return Progress::kFailed;
+}
+
+// Returns why OpenSSL ended a call so.
+std::string TlsSession::Describe(int outcome) const {
+  if (ran_out_) return "memory ran out";
+  const long verified = SSL_get_verify_result(ssl_.get());
+  if (verified != X509_V_OK) {
+    return absl::StrCat("its certificate is refused: ",
+                        X509_verify_cert_error_string(verified));
+  }
+  const bool is_end = outcome == SSL_ERROR_ZERO_RETURN ||
+                      outcome == SSL_ERROR_SYSCALL || is_closed_;
+  if (is_end && ERR_peek_last_error() == 0) return "it ended the connection";
+  return absl::StrCat("TLS: ", ErrorsOfThread::Text());
+}
+
+// FTL1.
+bool TlsSession::LearnPeer() {
+  const Certificate peer(SSL_get1_peer_certificate(ssl_.get()), X509_free);
+  if (peer == nullptr) {
+    Fail("it shows no certificate");
+    return false;
+  }
+  std::optional<std::string> uri = UriIn(peer.get());
+  if (!uri) {
+    Fail("its certificate names nobody, or several, by a URI");
+    return false;
+  }
+  peer_name_ = *std::move(uri);
+  return true;
+}
+
+TlsSession::Progress TlsSession::Shake() {
+  if (!failure_.empty()) return Progress::kFailed;
+  const ErrorsOfThread errors;
+  for (;;) {
+    const int done = SSL_do_handshake(ssl_.get());
+    const int outcome = SSL_get_error(ssl_.get(), done);
+    // Also an alert, which says to the peer what is wrong.
+    Flush();
+    if (done == 1) return LearnPeer() ? Progress::kDone : Progress::kFailed;
+    if (outcome != SSL_ERROR_WANT_READ) return Fail(Describe(outcome));
+    if (!Fill() && !is_closed_) return Progress::kWaiting;
+  }
+}
+
+void TlsSession::Flush() {
+  while (has_unsent()) {
+    iovec piece{unsent_.data() + sent_, unsent_.size() - sent_};
+    const IoResult result = SendSome(socket_, {&piece, 1});
+    // Receive finds out that the peer is gone, after its last bytes.
+    if (result.outcome != IoOutcome::kSome) return;
+    sent_ += result.bytes;
+    sent_bytes_ += result.bytes;
+  }
+  unsent_.clear();
+  sent_ = 0;
+}
+
+IoResult TlsSession::Send(std::span<const iovec> from) {
+  const ErrorsOfThread errors;
+  Flush();
+  if (has_unsent()) return {IoOutcome::kNothing, 0};
+  size_t taken = 0;
+  for (const iovec& piece : from) {
+    size_t done = 0;
+    while (done < piece.iov_len && taken < kBatchBytes) {
+      size_t bytes = 0;
+      const int wrote = SSL_write_ex(
+          ssl_.get(), static_cast<const std::byte*>(piece.iov_base) + done,
+          std::min(piece.iov_len - done, kBatchBytes - taken), &bytes);
+      if (wrote != 1) {
+        Fail(Describe(SSL_get_error(ssl_.get(), wrote)));
+        return {IoOutcome::kClosed, 0};
+      }
+      done += bytes;
+      taken += bytes;
+    }
+  }
+  Flush();
+  return {IoOutcome::kSome, taken};
+}
+
+// Receives what is there. Returns whether there was something.
+bool TlsSession::Fill() {
+  if (has_unread()) return true;
+  if (is_closed_) return false;
+  received_.resize(kReadBytes);
+  read_ = 0;
+  const IoResult result = ReceiveSome(socket_, received_);
+  received_.resize(result.bytes);
+  has_drained_ = result.bytes < kReadBytes;
+  is_closed_ = result.outcome == IoOutcome::kClosed;
+  return result.outcome == IoOutcome::kSome;
+}
+
+IoResult TlsSession::Receive(std::span<std::byte> into) {
+  const ErrorsOfThread errors;
+  for (;;) {
+    size_t bytes = 0;
+    const int got = SSL_read_ex(ssl_.get(), into.data(), into.size(), &bytes);
+    if (got == 1) return {IoOutcome::kSome, bytes};
+    const int outcome = SSL_get_error(ssl_.get(), got);
+    if (outcome != SSL_ERROR_WANT_READ) {
+      Fail(Describe(outcome));
+      return {IoOutcome::kClosed, 0};
+    }
+    if (Fill()) continue;
+    if (!is_closed_) return {IoOutcome::kNothing, 0};
+    // OpenSSL is told the end.
+  }
+}
+
+}  // namespace alpheus::fabric::tcp

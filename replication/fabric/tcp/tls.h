@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// tls: TLS 1.3 between two adapters, and the only door to libssl.
+//
+// Idea: OpenSSL works on two buffers, and never on the socket: what it has
+// encrypted waits in one for the next send, and what came waits in the other
+// until it is decrypted. So one system call moves many of its records, and a
+// peer that is gone raises no signal. Both sides show a certificate. The name
+// in it, a URI, is what a program may know of its peer.
+//
+// There is one cipher suite, ChaCha20-Poly1305: a key of AES-GCM must be
+// replaced after some hundred GiB (RFC 8446, 5.5), which a stream of records
+// reaches, and one of ChaCha20-Poly1305 need not.
+//
+// Invariants:
+//   FTL1. No byte of a program is sent or taken before the peer has proved a
+//         certificate that one of the authorities signed, that is valid now,
+//         and that names the peer by one URI.
+//   FTL2. What a send takes has been read when it returns: memory that is
+//         referred to may change then.
+//   FTL3. At most kBatchBytes are encrypted ahead of the kernel, and at most
+//         kReadBytes are read ahead of the decryption.
+// Thread safety: TlsSettings: all members by many threads. TlsSession: none.
+// References: RFC 8446; docs/design/fabric.md#encryption.
+#ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TLS_H_
+#define ALPHEUS_REPLICATION_FABRIC_TCP_TLS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "replication/fabric/tcp/socket.h"
+
+struct ssl_st;
+struct ssl_ctx_st;
+struct bio_method_st;
+
+namespace alpheus::fabric::tcp {
+
+// Texts of files, all as PEM, and how errors call the files.
+struct TlsTexts {
+  std::string certificate;  // this side's own, those of its issuers behind it
+  std::string key;
+  std::string authorities;  // which sign the certificates of peers
+  std::string certificate_name = "certificate";
+  std::string key_name = "key";
+  std::string authorities_name = "authorities";
+};
+
+// What all sessions of one process share.
+class TlsSettings {
+ public:
+  // Errors: InvalidArgument (no such text; a key with a passphrase, or of
+  // another certificate; a certificate that names nobody by a URI);
+  // ResourceExhausted (no memory).
+  static absl::StatusOr<std::shared_ptr<const TlsSettings>> Make(
+      const TlsTexts& texts);
+
+  // Returns the URI in this side's own certificate.
+  const std::string& own_name() const { return own_name_; }
+
+ private:
+  friend class TlsSession;
+  using Context = std::unique_ptr<ssl_ctx_st, void (*)(ssl_ctx_st*)>;
+
+  TlsSettings(Context context, std::string own_name);
+
+  Context context_;
+  std::string own_name_;
+};
+
+// One connection's.
+class TlsSession {
+ public:
+  static constexpr size_t kBatchBytes = size_t{256} << 10;
+  static constexpr size_t kReadBytes = size_t{64} << 10;
+
+  enum class Side { kConnects, kAccepts };
+  enum class Progress {
+    kDone,
+    kWaiting,  // for the socket
+    kFailed,   // failure() says why
+  };
+
+  // `socket` must outlive it, and be connected when Shake is called.
+  TlsSession(const TlsSettings& settings, const Descriptor& socket, Side side);
+  ~TlsSession();
+  TlsSession(const TlsSession&) = delete;
+  TlsSession& operator=(const TlsSession&) = delete;
+
+  // Goes on with the handshake.
+  Progress Shake();
+
+  // Requires for all below: Shake has returned kDone.
+
+  // Encrypts and sends; `bytes` of the result were taken (FTL2). kNothing: the
+  // kernel has not taken what was encrypted before.
+  IoResult Send(std::span<const iovec> from);
+  // Returns whether encrypted bytes wait for the kernel.
+  bool has_unsent() const { return sent_ < unsent_.size(); }
+  // Sends these.
+  void Flush();
+  // Returns how many of them the kernel has taken so far.
+  uint64_t sent_bytes() const { return sent_bytes_; }
+
+  // Receives and decrypts.
+  IoResult Receive(std::span<std::byte> into);
+  // Returns whether Receive may have more at once, though the socket has
+  // nothing.
+  bool has_unread() const { return read_ < received_.size(); }
+  // Returns whether the socket had nothing more when it was read last.
+  bool has_drained() const { return has_drained_ && !has_unread(); }
+
+  // Returns the URI in the peer's certificate.
+  const std::string& peer_name() const { return peer_name_; }
+  // Returns why the session has failed, as a sentence without its full stop;
+  // empty: it has not.
+  const std::string& failure() const { return failure_; }
+
+ private:
+  struct Callbacks;
+  static const bio_method_st* Method();
+
+  bool Fill();
+  Progress Fail(std::string why);
+  std::string Describe(int outcome) const;
+  bool LearnPeer();
+
+  const Descriptor& socket_;
+  std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl_;
+  std::vector<std::byte> unsent_;    // encrypted
+  size_t sent_ = 0;                  // of these
+  uint64_t sent_bytes_ = 0;          // ever
+  std::vector<std::byte> received_;  // still encrypted
+  size_t read_ = 0;                  // of these
+  bool has_drained_ = false;
+  bool is_closed_ = false;  // by the peer
+  bool ran_out_ = false;    // of memory, in a callback
+  std::string peer_name_;
+  std::string failure_;
+};
+
+}  // namespace alpheus::fabric::tcp
+
+#endif  // ALPHEUS_REPLICATION_FABRIC_TCP_TLS_H_

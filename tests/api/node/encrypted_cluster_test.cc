@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cluster whose nodes encrypt: logs are as ever, and a certificate is good
+// for its own process alone.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "alpheus/cluster_reader.h"
+#include "alpheus/log.h"
+#include "api/admin/administrator.h"
+#include "api/admin/cluster_scrub.h"
+#include "api/wiring/adapter.h"
+#include "api/wiring/fabric_pump.h"
+#include "log/base/bytes.h"
+#include "log/base/clock.h"
+#include "log/base/deadline.h"
+#include "log/base/random.h"
+#include "quorum/arithmetic/ballot.h"
+#include "quorum/cluster/cluster_file.h"
+#include "quorum/members/log_id.h"
+#include "recovery/protocol/control_call.h"
+#include "recovery/protocol/messages.h"
+#include "replication/fabric/tcp/tcp_fabric.h"
+#include "replication/fabric/tcp/tls.h"
+#include "tests/support/fixtures/patience.h"
+#include "tests/support/fixtures/temp_directory.h"
+#include "tests/support/fixtures/test_certificates.h"
+#include "tests/support/fixtures/test_cluster.h"
+
+namespace alpheus {
+namespace {
+
+using recovery::ControlCall;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::InPatience;
+using testing::TestCertificate;
+using testing::TestCluster;
+
+class EncryptedClusterTest : public ::testing::Test {
+ protected:
+  static constexpr uint32_t kPatienceMs = 60'000;
+
+  void Format() {
+    FormatOptions options;
+    options.cluster_file = cluster_.file();
+    options.region_bytes = 256 * 1024;
+    options.timeout_ms = kPatienceMs;
+    const auto made = Log::Format(options);
+    ASSERT_TRUE(made.ok()) << made.status();
+  }
+  absl::StatusOr<std::unique_ptr<Log>> Open(uint64_t node,
+                                            const std::string& file) {
+    LogOptions options;
+    options.replication.cluster_file = file;
+    options.replication.node = node;
+    options.replication.open_timeout_ms = kPatienceMs;
+    options.replication.ack_timeout_ms = kPatienceMs;
+    return Log::Open(options);
+  }
+  void Append(uint64_t node, const std::string& data) {
+    const auto log = Open(node, cluster_.file());
+    ASSERT_TRUE(log.ok()) << log.status();
+    ASSERT_TRUE((*log)->Append(data).ok());
+    ASSERT_TRUE((*log)->Close().ok());
+  }
+  // The cluster's file with other words in it, beside it.
+  std::string FileWith(const std::map<std::string, std::string>& words) {
+    const auto bytes = testing::ReadFile(cluster_.file());
+    const std::string text(AsText(bytes));
+    for (const auto& [before, after] : words) {
+      EXPECT_THAT(text, HasSubstr(before));
+    }
+    const std::string path =
+        std::filesystem::path(cluster_.file()).parent_path() / "other.toml";
+    std::ofstream(path) << absl::StrReplaceAll(text, words);
+    return path;
+  }
+  // What node `asked` says to a process that shows the certificate of node
+  // `shown` and asks, as node `acts_as`, for an epoch of node `epoch_of`.
+  absl::Status AskForEpoch(uint64_t asked, uint64_t shown, uint64_t acts_as,
+                           uint64_t epoch_of) {
+    const auto cluster = quorum::LoadClusterFile(cluster_.file());
+    EXPECT_TRUE(cluster.ok()) << cluster.status();
+    auto connectivity = Connectivity::Open(*cluster, NodeId(shown));
+    EXPECT_TRUE(connectivity.ok()) << connectivity.status();
+    const quorum::PrimaryId self = {NodeId(acts_as), 5};
+    recovery::Prepare prepare;
+    prepare.promise = {
+        quorum::PackBallot({.counter = 9, .primary = {NodeId(epoch_of), 5}}),
+        self};
+    ControlCall call(
+        *(*connectivity)->fabric,
+        {.address = cluster_.AddressOf(static_cast<int>(asked)),
+         .node = NodeId(asked),
+         .hello = {cluster->cluster_id,
+                   quorum::LogIdOf(cluster->cluster_id, "main"), self},
+         .deadline = InPatience(),
+         .credentials = {cluster->key, &(*connectivity)->random}},
+        prepare);
+    FabricPump(*(*connectivity)->fabric)
+        .RunUntil([&] { return call.done(); }, InPatience(), call);
+    return call.status();
+  }
+
+  TestCluster cluster_{3, 2, TestCluster::Machines{.encrypts = true}};
+};
+
+TEST_F(EncryptedClusterTest, LogGoesOnAsEver) {
+  Format();
+  Append(1, "one");
+  Append(2, "two");
+  cluster_.Stop(3);
+  Append(1, "three");
+  cluster_.Start(3);
+  cluster_.Stop(2);
+  Append(3, "four");  // node 3 gets a copy of "three"
+  const auto reader = ClusterReader::Open({.cluster_file = cluster_.file()});
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  std::vector<std::string> records;
+  const absl::Status read =
+      (*reader)->ForEachDurable([&](const ReaderRecord& record) {
+        records.emplace_back(AsText(record.payload));
+        return absl::OkStatus();
+      });
+  ASSERT_TRUE(read.ok()) << read;
+  EXPECT_THAT(records, ElementsAre("one", "two", "three", "four"));
+}
+
+// An operator's certificate, and a node's in the operator's place.
+TEST_F(EncryptedClusterTest, OrdersAreGivenByOperatorsAndByNodes) {
+  Format();
+  Append(1, "one");
+  ClusterScrubOptions options;
+  options.cluster_file = cluster_.file();
+  options.timeout_ms = kPatienceMs;
+  for (const uint64_t node : {0, 2}) {
+    options.as_node = node;
+    const auto scrubs = ScrubCluster(options);
+    ASSERT_TRUE(scrubs.ok()) << scrubs.status();
+    for (const ScrubResult& one : *scrubs) {
+      EXPECT_TRUE(one.status.ok()) << one.status;
+    }
+  }
+  std::filesystem::remove(cluster_.CertificateFile("node-operator.pem"));
+  ClusterAdministrator node(cluster_.file(), 2);
+  const OrderBounds bounds = {.timeout_ms = kPatienceMs};
+  EXPECT_TRUE(node.CreateLog("second", 256 * 1024, bounds).ok());
+  EXPECT_TRUE(node.Scrub("main", 0, bounds).ok());
+  cluster_.Stop(3);
+  ASSERT_TRUE(std::filesystem::remove(cluster_.ReplicaPath(3)));
+  cluster_.Start(3);
+  const auto replaced = node.Replace("main", {3}, bounds);
+  ASSERT_TRUE(replaced.ok()) << replaced.status();
+  EXPECT_EQ(replaced->end_lsn, Lsn(1));
+  options.as_node = 0;
+  const auto nobody = ScrubCluster(options);
+  EXPECT_TRUE(absl::IsNotFound(nobody.status())) << nobody.status();
+  EXPECT_THAT(std::string(nobody.status().message()),
+              HasSubstr("node-operator.pem"));
+}
+
+TEST_F(EncryptedClusterTest, FilesOfAnotherProcessAreRefusedAtOnce) {
+  Format();
+  const auto log = Open(1, FileWith({{"node-{node}", "node-3"}}));
+  EXPECT_TRUE(absl::IsPermissionDenied(log.status())) << log.status();
+  EXPECT_THAT(std::string(log.status().message()),
+              AllOf(HasSubstr("node-3.pem"),
+                    HasSubstr("is that of node 3, and it acts as node 1")));
+}
+
+TEST_F(EncryptedClusterTest, KeyThatOthersMayReadIsRefused) {
+  std::filesystem::permissions(cluster_.CertificateFile("node-1.key"),
+                               std::filesystem::perms::others_read,
+                               std::filesystem::perm_options::add);
+  const auto log = Open(1, cluster_.file());
+  EXPECT_TRUE(absl::IsFailedPrecondition(log.status())) << log.status();
+  EXPECT_THAT(std::string(log.status().message()), HasSubstr("node-1.key"));
+}
+
+// A stolen key of node 3, and the cluster's.
+TEST_F(EncryptedClusterTest, EpochsOfANodeAreForThatNode) {
+  Format();
+  const auto refused = [](const absl::Status& status) {
+    EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("is that of node 3, and it acts as node 1"));
+  };
+  refused(AskForEpoch(/*asked=*/2, /*shown=*/3, /*acts_as=*/1, /*epoch_of=*/1));
+  refused(AskForEpoch(2, 3, 1, 3));
+  refused(AskForEpoch(2, 3, 3, 1));
+  const absl::Status own = AskForEpoch(2, 3, 3, 3);
+  EXPECT_TRUE(own.ok()) << own;
+  const absl::Status person = AskForEpoch(1, 0, 1, 1);
+  EXPECT_TRUE(person.ok()) << person;
+}
+
+// Node 3 listens where node 1 should: its acks would count as node 1's.
+TEST_F(EncryptedClusterTest, NodeStandsInForNoOther) {
+  Format();
+  ClusterScrubOptions options;
+  options.cluster_file =
+      FileWith({{cluster_.AddressOf(1), cluster_.AddressOf(3)},
+                {cluster_.AddressOf(3), cluster_.AddressOf(1)}});
+  options.node = 1;
+  options.timeout_ms = kPatienceMs;
+  const auto scrubs = ScrubCluster(options);
+  ASSERT_TRUE(scrubs.ok()) << scrubs.status();
+  EXPECT_TRUE(absl::IsPermissionDenied(scrubs->front().status));
+  EXPECT_THAT(std::string(scrubs->front().status.message()),
+              HasSubstr("is that of node 3, not of node 1"));
+  // Each address is another node's, so the opening ends at once.
+  const auto log =
+      Open(2, FileWith({{cluster_.AddressOf(1), cluster_.AddressOf(3)},
+                        {cluster_.AddressOf(2), cluster_.AddressOf(1)},
+                        {cluster_.AddressOf(3), cluster_.AddressOf(2)}}));
+  EXPECT_FALSE(log.ok());
+  EXPECT_THAT(std::string(log.status().message()),
+              HasSubstr("is that of node 3, not of node 1"));
+}
+
+// One authority may sign for several clusters.
+TEST_F(EncryptedClusterTest, NodeOfAnotherClusterIsRefused) {
+  Format();
+  const TestCertificate other = cluster_.authority().IssueFor(
+      "URI:alpheus://00000000-0000-0000-0000-000000000001/node/3");
+  fabric::tcp::TlsTexts texts;
+  texts.certificate = other.certificate;
+  texts.key = other.key;
+  texts.authorities = cluster_.authority().certificate();
+  fabric::tcp::TcpFabricOptions options;
+  options.tls = *fabric::tcp::TlsSettings::Make(texts);
+  EntropyRandom random;
+  fabric::tcp::TcpFabric fabric(options, Clock::Real(), random);
+  const auto cluster = quorum::LoadClusterFile(cluster_.file());
+  ASSERT_TRUE(cluster.ok()) << cluster.status();
+  ControlCall call(fabric,
+                   {.address = cluster_.AddressOf(2),
+                    .node = NodeId(2),
+                    .hello = {cluster->cluster_id,
+                              quorum::LogIdOf(cluster->cluster_id, "main"),
+                              {NodeId(3), 5}},
+                    .deadline = InPatience(),
+                    .credentials = {cluster->key, &random}},
+                   recovery::View{});
+  FabricPump(fabric).RunUntil([&] { return call.done(); }, InPatience(), call);
+  EXPECT_TRUE(absl::IsPermissionDenied(call.status())) << call.status();
+}
+
+TEST_F(EncryptedClusterTest, ProcessThatDoesNotEncryptIsToldNothing) {
+  Format();
+  ClusterScrubOptions options;
+  options.cluster_file =
+      FileWith({{"[encryption]\n"
+                 "authorities_file = \"authorities.pem\"\n"
+                 "certificate_file = \"node-{node}.pem\"\n"
+                 "key_file = \"node-{node}.key\"\n",
+                 ""}});
+  options.timeout_ms = kPatienceMs;
+  const auto scrubs = ScrubCluster(options);
+  ASSERT_TRUE(scrubs.ok()) << scrubs.status();
+  for (const ScrubResult& one : *scrubs) {
+    EXPECT_TRUE(absl::IsUnavailable(one.status)) << one.status;
+  }
+  EXPECT_THAT(cluster_.Reported(), HasSubstr("TLS: "));
+}
+
+// ORD1: a caller could have the node read any file.
+TEST_F(EncryptedClusterTest, OrderNamesNoOtherFiles) {
+  Format();
+  const std::string list = cluster_.WriteList(2, {1, 2, 3}, 2);
+  const std::string text =
+      absl::StrReplaceAll(std::string(AsText(testing::ReadFile(list))),
+                          {{"authorities.pem", "/etc/passwd"}});
+  ClusterAdministrator node(cluster_.file(), 2);
+  const auto changed =
+      node.Reconfigure("main", text, {.timeout_ms = kPatienceMs});
+  EXPECT_TRUE(absl::IsInvalidArgument(changed.status())) << changed.status();
+  EXPECT_THAT(std::string(changed.status().message()),
+              HasSubstr("[encryption] is not as in"));
+}
+
+}  // namespace
+}  // namespace alpheus

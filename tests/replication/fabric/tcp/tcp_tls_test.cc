@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adapters that encrypt: who is let in, what is said to the others, and streams
+// whose pieces are no records of TLS. tcp_conformance_test.cc has the rest.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "replication/fabric/tcp/socket.h"
+#include "replication/fabric/tcp/tcp_fabric.h"
+#include "replication/fabric/tcp/tls.h"
+#include "tests/replication/fabric/tcp/tcp_world.h"
+#include "tests/replication/fabric/tcp/test_tls.h"
+#include "tests/support/fixtures/test_certificates.h"
+
+namespace alpheus::testing {
+namespace {
+
+using fabric::ConnectionEvent;
+using fabric::UnauthenticatedEnd;
+using fabric::tcp::TcpFabric;
+using fabric::tcp::TcpFabricOptions;
+using fabric::tcp::TlsSettings;
+using fabric::tcp::TlsTexts;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Kind = ConnectionEvent::Kind;
+
+// --- Files -------------------------------------------------------------------
+
+class TlsSettingsTest : public ::testing::Test {
+ protected:
+  std::string Refused(const TlsTexts& texts) {
+    const auto made = TlsSettings::Make(texts);
+    EXPECT_TRUE(absl::IsInvalidArgument(made.status())) << made.status();
+    return std::string(made.status().message());
+  }
+
+  const TestAuthority& authority_ = TestNodeAuthority();
+  const TestCertificate own_ = authority_.IssueFor("URI:test://host/1");
+  const TlsTexts good_ = TlsTextsFor(authority_, own_);
+};
+
+TEST_F(TlsSettingsTest, OwnNameIsTheUri) {
+  const auto made = TlsSettings::Make(good_);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ((*made)->own_name(), "test://host/1");
+}
+
+TEST_F(TlsSettingsTest, TextsOfNoUseAreRefusedByTheirNames) {
+  TlsTexts texts = good_;
+  texts.certificate = "nothing";
+  EXPECT_THAT(Refused(texts), HasSubstr("certificate: "));
+  texts.certificate = own_.certificate.substr(0, own_.certificate.size() / 2);
+  EXPECT_THAT(Refused(texts), HasSubstr("certificate: "));
+  texts.certificate = own_.certificate + own_.certificate.substr(0, 200);
+  EXPECT_THAT(Refused(texts), HasSubstr("all of them whole"));
+  texts = good_;
+  texts.key = "nothing";
+  EXPECT_THAT(Refused(texts), HasSubstr("key: "));
+  texts.key = LockedKey();
+  EXPECT_THAT(Refused(texts), HasSubstr("without a passphrase"));
+  texts.key = authority_.IssueFor("URI:test://host/1").key;
+  EXPECT_THAT(Refused(texts), HasSubstr("key of the first"));
+  texts = good_;
+  texts.authorities = "";
+  EXPECT_THAT(Refused(texts), HasSubstr("authorities: "));
+}
+
+TEST_F(TlsSettingsTest, CertificateNamesOneUri) {
+  for (const char* names :
+       {"DNS:localhost", "URI:test://host/1,URI:test://host/2"}) {
+    EXPECT_THAT(Refused(TlsTextsFor(authority_, authority_.IssueFor(names))),
+                HasSubstr("names nobody, or several"))
+        << names;
+  }
+}
+
+// --- Peers -------------------------------------------------------------------
+
+// Host 0 connects to host 1; each has settings of its own.
+class TlsPeersTest : public ::testing::Test {
+ protected:
+  struct Said {
+    UnauthenticatedEnd why;
+    std::string detail;
+  };
+
+  void Start(std::shared_ptr<const TlsSettings> connects,
+             std::shared_ptr<const TlsSettings> accepts) {
+    for (int host = 0; host < 2; ++host) {
+      TcpFabricOptions options;
+      options.source_host = host == 0 ? "127.0.0.1" : "127.0.0.2";
+      options.tls = host == 0 ? connects : accepts;
+      options.kept_bytes_max = kKeptBytesMax;
+      if (host == 1) {
+        options.on_rejected = [this](std::string_view /*peer*/,
+                                     UnauthenticatedEnd why,
+                                     std::string_view detail) {
+          said_.push_back({why, std::string(detail)});
+        };
+      }
+      fabrics_[host] = std::make_unique<TcpFabric>(options, clock_, random_);
+      memory_[host].resize(kBytes / 8);
+      key_[host] =
+          *fabrics_[host]->Register(Memory(host), fabric::RemoteAccess::kAll);
+    }
+    address_ = *fabrics_[1]->Listen("127.0.0.2:0");
+  }
+  std::span<std::byte> Memory(int host) {
+    return std::as_writable_bytes(std::span(memory_[host]));
+  }
+  fabric::LocalBytes Local(int host, size_t offset, size_t bytes) {
+    return {key_[host], Memory(host).subspan(offset, bytes)};
+  }
+
+  // Both adapters go on until it is so. Time goes on by a little, so that
+  // delayed answers leave (TF4) and no peer looks silent.
+  template <class Done>
+  void Until(const Done& done) {
+    while (!done()) {
+      clock_.Forward(1'000);
+      for (int host = 0; host < 2; ++host) {
+        std::array<fabric::Completion, 64> some;
+        const size_t count = fabrics_[host]->Poll(some, &events_[host]);
+        for (const fabric::Completion& one : std::span(some).first(count)) {
+          EXPECT_EQ(one.status, fabric::CompletionStatus::kOk);
+        }
+        completed_[host] += count;
+      }
+    }
+  }
+  ConnectionEvent Await(int host, Kind kind) {
+    const auto find = [&] {
+      return std::ranges::find(events_[host], kind, &ConnectionEvent::kind);
+    };
+    Until([&] { return find() != events_[host].end(); });
+    return *find();
+  }
+  // Connects, and fails. Returns what host 0 is told.
+  std::string Fails() {
+    EXPECT_TRUE(fabrics_[0]->Connect(address_, "hello", Deadline()).ok());
+    const ConnectionEvent event = Await(0, Kind::kUnreachable);
+    EXPECT_THAT(events_[1], IsEmpty());
+    return event.why;
+  }
+  void Connect() {
+    at_[0] = *fabrics_[0]->Connect(address_, "hello", Deadline());
+    const ConnectionEvent request = Await(1, Kind::kRequested);
+    EXPECT_EQ(request.private_data, "hello");
+    at_[1] = request.connection;
+    ASSERT_TRUE(fabrics_[1]->Accept(at_[1], "welcome").ok());
+    EXPECT_EQ(Await(0, Kind::kEstablished).private_data, "welcome");
+  }
+
+  static constexpr size_t kBytes = size_t{3} << 20;
+  static constexpr uint64_t kKeptBytesMax = 4096;
+
+  HandClock clock_;
+  Random random_{/*seed=*/7};
+  std::vector<Said> said_;
+  std::vector<uint64_t> memory_[2];
+  fabric::RegionKey key_[2];
+  std::unique_ptr<TcpFabric> fabrics_[2];
+  std::string address_;
+  std::vector<ConnectionEvent> events_[2];
+  size_t completed_[2] = {0, 0};
+  fabric::ConnectionId at_[2];
+};
+
+TEST_F(TlsPeersTest, EachLearnsTheOthersName) {
+  Start(MakeTls(TestNodeAuthority(), "URI:test://host/0"),
+        MakeTls(TestNodeAuthority(), "URI:test://host/1,DNS:one"));
+  Connect();
+  EXPECT_EQ(Await(1, Kind::kRequested).peer_name, "test://host/0");
+  EXPECT_EQ(Await(0, Kind::kEstablished).peer_name, "test://host/1");
+  EXPECT_THAT(said_, IsEmpty());
+}
+
+TEST_F(TlsPeersTest, NamesAreEmptyWithoutTls) {
+  Start(nullptr, nullptr);
+  Connect();
+  EXPECT_EQ(Await(1, Kind::kRequested).peer_name, "");
+  EXPECT_EQ(Await(0, Kind::kEstablished).peer_name, "");
+}
+
+// Records of TLS are smaller than these messages, and cut them anywhere.
+TEST_F(TlsPeersTest, LongAndShortMessagesArriveWhole) {
+  Start(MakeTls(TestNodeAuthority(), "URI:test://host/0"),
+        MakeTls(TestNodeAuthority(), "URI:test://host/1"));
+  Connect();
+  for (size_t i = 0; i < kBytes; ++i) {
+    Memory(0)[i] = static_cast<std::byte>(i * 131 >> 3);
+  }
+  const size_t lengths[] = {1, 64, 4096, 16'384, 16'385, 100'000, 2'000'000};
+  size_t offset = 0;
+  size_t posted = 0;
+  for (const size_t bytes : lengths) {
+    ASSERT_TRUE(fabrics_[0]
+                    ->PostWrite(at_[0], fabric::WorkId(++posted),
+                                Local(0, offset, bytes), {key_[1], offset})
+                    .ok());
+    offset += bytes;
+  }
+  Until([&] { return completed_[0] == posted; });
+  EXPECT_EQ(std::memcmp(Memory(0).data(), Memory(1).data(), offset), 0);
+  // And back.
+  std::ranges::fill(Memory(0), std::byte{0});
+  ASSERT_TRUE(fabrics_[0]
+                  ->PostRead(at_[0], fabric::WorkId(9), Local(0, 0, offset),
+                             {key_[1], 0})
+                  .ok());
+  Until([&] { return completed_[0] == posted + 1; });
+  EXPECT_EQ(std::memcmp(Memory(0).data(), Memory(1).data(), offset), 0);
+}
+
+// Host 1 reads no more while it keeps messages that wait for a receive. What it
+// has read ahead by then makes its socket ready for nothing.
+TEST_F(TlsPeersTest, ReadingGoesOnWithWhatWasReadAhead) {
+  Start(MakeTls(TestNodeAuthority(), "URI:test://host/0"),
+        MakeTls(TestNodeAuthority(), "URI:test://host/1"));
+  Connect();
+  constexpr size_t kMessages = 40;
+  constexpr size_t kMessageBytes = 1000;
+  for (size_t i = 0; i < kMessages; ++i) {
+    ASSERT_TRUE(fabrics_[0]
+                    ->PostSend(at_[0], fabric::WorkId(i),
+                               Local(0, i * kMessageBytes, kMessageBytes))
+                    .ok());
+  }
+  Until([&] { return fabrics_[1]->counters().kept_bytes >= kKeptBytesMax; });
+  EXPECT_EQ(completed_[1], 0u);
+  for (size_t i = 0; i < kMessages; ++i) {
+    ASSERT_TRUE(fabrics_[1]
+                    ->PostReceive(at_[1], fabric::WorkId(i),
+                                  Local(1, i * kMessageBytes, kMessageBytes))
+                    .ok());
+    Until([&] { return completed_[1] > i; });
+  }
+  Until([&] { return completed_[0] == kMessages; });
+}
+
+TEST_F(TlsPeersTest, PeerOfAnotherAuthorityIsLetInByNobody) {
+  const TestAuthority other("others");
+  Start(MakeTls(other, "URI:test://host/0"),
+        MakeTls(TestNodeAuthority(), "URI:test://host/1"));
+  EXPECT_THAT(Fails(), HasSubstr("its certificate is refused: "));
+  // It says so, and host 1 hears it.
+  ASSERT_EQ(said_.size(), 1u);
+  EXPECT_EQ(said_[0].why, UnauthenticatedEnd::kNotTrusted);
+  EXPECT_THAT(said_[0].detail, HasSubstr("unknown ca"));
+}
+
+// FTL1. Host 0 trusts host 1.
+TEST_F(TlsPeersTest, PeerThatShowsAnothersCertificateIsNotLetIn) {
+  const TestAuthority other("others");
+  TlsTexts texts =
+      TlsTextsFor(TestNodeAuthority(), other.IssueFor("URI:test://host/0"));
+  const auto made = TlsSettings::Make(texts);
+  ASSERT_TRUE(made.ok()) << made.status();
+  Start(*made, MakeTls(TestNodeAuthority(), "URI:test://host/1"));
+  Fails();
+  ASSERT_EQ(said_.size(), 1u);
+  EXPECT_EQ(said_[0].why, UnauthenticatedEnd::kNotTrusted);
+  EXPECT_THAT(said_[0].detail, HasSubstr("its certificate is refused: "));
+}
+
+TEST_F(TlsPeersTest, ExpiredCertificateIsRefused) {
+  Start(MakeTls(TestNodeAuthority(), "URI:test://host/0", kYear2000, kYear2001),
+        MakeTls(TestNodeAuthority(), "URI:test://host/1"));
+  Fails();
+  ASSERT_EQ(said_.size(), 1u);
+  EXPECT_THAT(said_[0].detail, HasSubstr("expired"));
+}
+
+TEST_F(TlsPeersTest, PeerThatDoesNotEncryptIsNotTrusted) {
+  Start(nullptr, MakeTls(TestNodeAuthority(), "URI:test://host/1"));
+  Fails();
+  ASSERT_EQ(said_.size(), 1u);
+  EXPECT_EQ(said_[0].why, UnauthenticatedEnd::kNotTrusted);
+  EXPECT_THAT(said_[0].detail, HasSubstr("TLS: "));
+}
+
+TEST_F(TlsPeersTest, PeerThatEncryptsIsNotUnderstoodWithoutTls) {
+  Start(MakeTls(TestNodeAuthority(), "URI:test://host/0"), nullptr);
+  EXPECT_THAT(Fails(), HasSubstr("ended the connection"));
+  ASSERT_EQ(said_.size(), 1u);
+  EXPECT_EQ(said_[0].why, UnauthenticatedEnd::kNotUnderstood);
+  EXPECT_EQ(said_[0].detail, "");
+}
+
+// A peer that begins a handshake, and says nothing more.
+TEST_F(TlsPeersTest, HandshakeThatDoesNotEndIsEnded) {
+  Start(nullptr, MakeTls(TestNodeAuthority(), "URI:test://host/1"));
+  const auto raw = fabric::tcp::StartConnect(address_, "127.0.0.3");
+  ASSERT_TRUE(raw.ok()) << raw.status();
+  for (int turn = 0; said_.empty(); ++turn) {
+    std::array<fabric::Completion, 1> none;
+    fabrics_[1]->Poll(none, &events_[1]);
+    if (turn > 100) clock_.Forward(100'000'000);
+  }
+  EXPECT_EQ(said_[0].why, UnauthenticatedEnd::kSaidNothing);
+  EXPECT_THAT(events_[1], IsEmpty());
+}
+
+}  // namespace
+}  // namespace alpheus::testing

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// test_tls: what adapters of a test encrypt with.
+#ifndef ALPHEUS_TESTS_REPLICATION_FABRIC_TCP_TEST_TLS_H_
+#define ALPHEUS_TESTS_REPLICATION_FABRIC_TCP_TEST_TLS_H_
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "replication/fabric/tcp/tls.h"
+#include "tests/support/fixtures/test_certificates.h"
+
+namespace alpheus::testing {
+
+// One that all hosts of a test trust.
+inline const TestAuthority& TestNodeAuthority() {
+  static const auto* const authority = new TestAuthority("nodes");
+  return *authority;
+}
+
+inline fabric::tcp::TlsTexts TlsTextsFor(const TestAuthority& authority,
+                                         const TestCertificate& own) {
+  fabric::tcp::TlsTexts texts;
+  texts.certificate = own.certificate;
+  texts.key = own.key;
+  texts.authorities = authority.certificate();
+  return texts;
+}
+
+// A certificate for these alternative names ("URI:..."), of an authority that
+// it trusts itself.
+inline std::shared_ptr<const fabric::tcp::TlsSettings> MakeTls(
+    const TestAuthority& authority, const std::string& names,
+    int64_t begin_s = kYear2000, int64_t end_s = kYear2999) {
+  auto made = fabric::tcp::TlsSettings::Make(
+      TlsTextsFor(authority, authority.IssueFor(names, begin_s, end_s)));
+  EXPECT_TRUE(made.ok()) << made.status();
+  return *std::move(made);
+}
+
+}  // namespace alpheus::testing
+
+#endif  // ALPHEUS_TESTS_REPLICATION_FABRIC_TCP_TEST_TLS_H_
