@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/grpc/access/access.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -41,69 +42,98 @@ absl::Status CheckLog(const TokenEntry& entry, std::string_view log) {
 }  // namespace
 
 Access::Access(std::optional<std::vector<TokenEntry>> entries,
-               const WallClock& clock)
-    : asks_for_tokens_(entries.has_value()), clock_(clock) {
-  if (entries) {
-    entries_ = std::make_shared<std::vector<TokenEntry>>(*std::move(entries));
+               const WallClock& clock, const Clock& steady)
+    : asks_for_tokens_(entries.has_value()), clock_(clock), steady_(steady) {
+  if (entries) list_ = Make(*std::move(entries), nullptr);
+}
+
+Access::List Access::Make(std::vector<TokenEntry> entries, const List& before) {
+  auto list = std::make_shared<std::vector<Listed>>();
+  for (TokenEntry& entry : entries) {
+    Listed& listed = list->emplace_back();
+    listed.entry = std::move(entry);
+    const Rates& rates = listed.entry.rates;
+    if (!rates.is_limited()) continue;
+    if (before != nullptr) {
+      const auto same = std::ranges::find_if(*before, [&](const Listed& one) {
+        return one.entry.sha256 == listed.entry.sha256 &&
+               one.meter != nullptr && one.meter->rates() == rates;
+      });
+      if (same != before->end()) listed.meter = same->meter;
+    }
+    if (listed.meter == nullptr) {
+      listed.meter = std::make_shared<RateMeter>(rates);
+    }
   }
+  return list;
 }
 
 void Access::Replace(std::vector<TokenEntry> entries) {
   ALPHEUS_CHECK(asks_for_tokens_, "a list is replaced by a list");
-  auto next =
-      std::make_shared<const std::vector<TokenEntry>>(std::move(entries));
   {
     const MutexLock lock(mutex_);
-    entries_ = std::move(next);
+    list_ = Make(std::move(entries), list_);
   }
   // Behind the list: a permit that sees the number sees the list.
   edition_.fetch_add(1, std::memory_order_release);
 }
 
-Access::Entries Access::entries() const {
+Access::List Access::list() const {
   const MutexLock lock(mutex_);
-  return entries_;
+  return list_;
 }
 
-absl::StatusOr<const TokenEntry*> Access::Find(const Shown& shown,
-                                               const Entries& entries) const {
+absl::StatusOr<const Access::Listed*> Access::Find(const Shown& shown,
+                                                   const List& list) const {
   if (!shown) {
     return absl::UnauthenticatedError(
         "the call has no token. Send one as metadata, `authorization: Bearer "
         "TOKEN`");
   }
-  const TokenEntry* found = nullptr;
+  const Listed* found = nullptr;
   // All of them, whichever it is (ACS4).
-  for (const TokenEntry& entry : *entries) {
-    if (quorum::AreSame(entry.sha256, *shown)) found = &entry;
+  for (const Listed& listed : *list) {
+    if (quorum::AreSame(listed.entry.sha256, *shown)) found = &listed;
   }
   if (found == nullptr) {
     return absl::UnauthenticatedError(
         "the token is not known here. It may have been revoked: ask for a new "
         "one");
   }
-  ALPHEUS_RETURN_IF_ERROR(CheckExpiry(*found, clock_));
+  ALPHEUS_RETURN_IF_ERROR(CheckExpiry(found->entry, clock_));
   return found;
 }
 
-absl::StatusOr<int64_t> Access::FindEnd(const Shown& shown, Roles roles,
-                                        std::string_view log) const {
-  const Entries list = entries();
-  ALPHEUS_ASSIGN_OR_RETURN(const TokenEntry* const entry, Find(shown, list));
-  ALPHEUS_RETURN_IF_ERROR(CheckRole(*entry, roles));
-  ALPHEUS_RETURN_IF_ERROR(CheckLog(*entry, log));
-  return entry->expires_s;
+absl::StatusOr<const Access::Listed*> Access::FindAllowed(
+    const Shown& shown, Roles roles, std::string_view log,
+    const List& list) const {
+  ALPHEUS_ASSIGN_OR_RETURN(const Listed* const listed, Find(shown, list));
+  ALPHEUS_RETURN_IF_ERROR(CheckRole(listed->entry, roles));
+  ALPHEUS_RETURN_IF_ERROR(CheckLog(listed->entry, log));
+  return listed;
 }
 
 absl::Status Access::Check(const Shown& shown, Roles roles,
                            std::string_view log) const {
   if (!asks_for_tokens_) return absl::OkStatus();
-  return FindEnd(shown, roles, log).status();
+  return FindAllowed(shown, roles, log, list()).status();
 }
 
 absl::Status Access::CheckKnown(const Shown& shown) const {
   if (!asks_for_tokens_) return absl::OkStatus();
-  return Find(shown, entries()).status();
+  return Find(shown, list()).status();
+}
+
+absl::Status Access::Take(const Shown& shown, uint64_t bytes) const {
+  if (!asks_for_tokens_) return absl::OkStatus();
+  const List list = this->list();
+  ALPHEUS_ASSIGN_OR_RETURN(const Listed* const listed, Find(shown, list));
+  if (listed->meter == nullptr) return absl::OkStatus();
+  if (listed->meter->Take(bytes, steady_.NowNanos())) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("token \"", listed->entry.name,
+                   "\" has used up its rate at this node for now. Nothing was "
+                   "written; send the request again later"));
 }
 
 absl::Status Permit::Enter(const std::string& log) {
@@ -121,8 +151,16 @@ absl::Status Permit::Recheck() {
   return absl::OkStatus();
 }
 
+bool Permit::Take(uint64_t bytes) {
+  return meter_ == nullptr || meter_->Take(bytes, access_.steady_.NowNanos());
+}
+
 absl::Status Permit::Look(uint64_t edition) {
-  ALPHEUS_ASSIGN_OR_RETURN(end_s_, access_.FindEnd(shown_, roles_, log_));
+  const Access::List list = access_.list();
+  ALPHEUS_ASSIGN_OR_RETURN(const Access::Listed* const listed,
+                           access_.FindAllowed(shown_, roles_, log_, list));
+  end_s_ = listed->entry.expires_s;
+  meter_ = listed->meter;
   edition_ = edition;
   return absl::OkStatus();
 }

@@ -27,6 +27,9 @@
 //         would wait for ever.
 //   ACS4. A token that is compared with the list takes the same time, however
 //         much of it is right.
+//   ACS5. A token with rates has one meter at a node for all its streams and
+//         calls (RTM1, rate_meter.h). A new list leaves the meter of a token
+//         whose rates stay.
 // Thread safety: Access: all members by many threads. Permit: one thread at a
 // time.
 // References: docs/design/service.md; RFC 6750 (bearer tokens).
@@ -44,7 +47,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "api/grpc/access/rate_meter.h"
 #include "api/grpc/access/token_file.h"
+#include "log/base/clock.h"
 #include "log/base/mutex.h"
 #include "log/base/wall_clock.h"
 #include "quorum/members/cluster_key.h"
@@ -56,9 +61,10 @@ using Shown = std::optional<quorum::Digest>;
 
 class Access {
  public:
-  // Asks for tokens if there is a list.
-  Access(std::optional<std::vector<TokenEntry>> entries,
-         const WallClock& clock);
+  // Asks for tokens if there is a list. Rates go by `steady`. Both clocks must
+  // outlive it.
+  Access(std::optional<std::vector<TokenEntry>> entries, const WallClock& clock,
+         const Clock& steady = Clock::Real());
 
   // Whether callers need a token; else all may do everything.
   bool asks_for_tokens() const { return asks_for_tokens_; }
@@ -72,25 +78,39 @@ class Access {
                      std::string_view log) const;
   // Returns OK if the caller has a token. Errors: Unauthenticated.
   absl::Status CheckKnown(const Shown& shown) const;
+  // Takes a request to append, with so many bytes, from the rates of the
+  // caller's token. Requires: Check has returned OK. Errors: ResourceExhausted
+  // (they are used up now; nothing was taken).
+  absl::Status Take(const Shown& shown, uint64_t bytes) const;
 
  private:
   friend class Permit;
-  using Entries = std::shared_ptr<const std::vector<TokenEntry>>;
+  struct Listed {
+    TokenEntry entry;
+    std::shared_ptr<RateMeter> meter;  // null: no limit
+  };
+  using List = std::shared_ptr<const std::vector<Listed>>;
 
+  // Returns a list whose tokens keep the meters that they have in `before`
+  // (ACS5).
+  static List Make(std::vector<TokenEntry> entries, const List& before);
   // Returns what the list says of the token. Valid as long as the list. Errors:
   // as CheckKnown.
-  absl::StatusOr<const TokenEntry*> Find(const Shown& shown,
-                                         const Entries& entries) const;
-  // Returns until when the caller may, in seconds since 1970. Errors: as Check.
-  absl::StatusOr<int64_t> FindEnd(const Shown& shown, Roles roles,
-                                  std::string_view log) const;
-  Entries entries() const;
+  absl::StatusOr<const Listed*> Find(const Shown& shown,
+                                     const List& list) const;
+  // Returns what the list says of a token that may do this now. Errors: as
+  // Check.
+  absl::StatusOr<const Listed*> FindAllowed(const Shown& shown, Roles roles,
+                                            std::string_view log,
+                                            const List& list) const;
+  List list() const;
 
   const bool asks_for_tokens_;
   const WallClock& clock_;
+  const Clock& steady_;
   std::atomic<uint64_t> edition_ = 0;  // of the list
   mutable Mutex mutex_;
-  Entries entries_ ABSL_GUARDED_BY(mutex_);
+  List list_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Says again and again whether a stream may go on.
@@ -108,6 +128,12 @@ class Permit {
   // Returns whether it may still. Errors: as Access::Check. Requires: Enter has
   // returned OK.
   absl::Status Recheck();
+  // Returns whether Take may ever refuse. Requires: as Recheck.
+  bool has_rates() const { return meter_ != nullptr; }
+  // Takes a request to append, with so many bytes, from the rates of the token.
+  // Returns false, and takes nothing, if they are used up now. Requires: as
+  // Recheck.
+  bool Take(uint64_t bytes);
 
  private:
   absl::Status Look(uint64_t edition);
@@ -118,6 +144,7 @@ class Permit {
   std::string log_;
   uint64_t edition_ = 0;  // in which the list was looked at last
   int64_t end_s_ = 0;     // the caller may until then
+  std::shared_ptr<RateMeter> meter_;
 };
 
 }  // namespace alpheus::rpc

@@ -48,6 +48,7 @@ constexpr ConfigFileKind kTokensFile = {.name = "tokens file",
 
 constexpr size_t kTokenBytes = 32;
 constexpr size_t kTokenNameBytesMax = 64;
+constexpr uint64_t kRateMax = uint64_t{1} << 40;
 // Tools that look for secrets in the wrong place find it by this.
 constexpr char kTokenPrefix[] = "alph_";
 
@@ -136,7 +137,8 @@ absl::StatusOr<TokenEntry> ReadToken(std::string_view file,
                                      const toml::table& table) {
   const TableReader reader(file, table);
   ALPHEUS_RETURN_IF_ERROR(
-      reader.CheckKeys({"name", "sha256", "roles", "logs", "expires"}));
+      reader.CheckKeys({"name", "sha256", "roles", "logs", "expires",
+                        "requests_per_second", "bytes_per_second"}));
   for (const char* key : {"name", "sha256", "roles", "logs"}) {
     ALPHEUS_RETURN_IF_ERROR(reader.Require(key));
   }
@@ -165,6 +167,10 @@ absl::StatusOr<TokenEntry> ReadToken(std::string_view file,
     entry.logs.insert(log);
   }
   ALPHEUS_ASSIGN_OR_RETURN(entry.expires_s, ReadExpiry(reader));
+  ALPHEUS_RETURN_IF_ERROR(
+      reader.ReadNumber("requests_per_second", kRateMax, entry.rates.requests));
+  ALPHEUS_RETURN_IF_ERROR(
+      reader.ReadNumber("bytes_per_second", kRateMax, entry.rates.bytes));
   return entry;
 }
 
@@ -244,7 +250,7 @@ absl::StatusOr<NewToken> MakeToken(const std::string& name,
                                    const std::vector<std::string>& roles,
                                    const std::vector<std::string>& logs,
                                    const std::string& expires,
-                                   RandomSource& random) {
+                                   RandomSource& random, const Rates& rates) {
   ALPHEUS_RETURN_IF_ERROR(CheckTokenName(name));
   for (const std::string& role : roles) {
     ALPHEUS_RETURN_IF_ERROR(ParseRole(role).status());
@@ -263,6 +269,13 @@ absl::StatusOr<NewToken> MakeToken(const std::string& name,
                             "\nlogs = ", ListOf(logs), "\n");
   if (!expires.empty()) {
     absl::StrAppend(&made.entry, "expires = ", expires, "\n");
+  }
+  if (rates.requests != 0) {
+    absl::StrAppend(&made.entry, "requests_per_second = ", rates.requests,
+                    "\n");
+  }
+  if (rates.bytes != 0) {
+    absl::StrAppend(&made.entry, "bytes_per_second = ", rates.bytes, "\n");
   }
   // As the server will read it.
   ALPHEUS_RETURN_IF_ERROR(ParseTokenFile(made.entry, "the new token").status());

@@ -13,6 +13,8 @@
 //   roles = ["append"]               # append, read, admin
 //   logs = ["main"]                  # or ["*"]
 //   expires = 2027-01-31T00:00:00Z   # else never
+//   requests_per_second = 1000       # of requests to append; else any number
+//   bytes_per_second = 10000000      # of their payloads; else any number
 //
 // Thread safety: pure functions, but for the files; these may block.
 // References: docs/use/operating.md#tokens.
@@ -28,6 +30,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "api/grpc/access/rate_meter.h"
 #include "log/base/random.h"
 #include "quorum/members/cluster_key.h"
 
@@ -70,6 +73,7 @@ struct TokenEntry {
   bool is_for_all_logs = false;
   std::set<std::string> logs;                               // otherwise
   int64_t expires_s = std::numeric_limits<int64_t>::max();  // since 1970
+  Rates rates;  // of requests to append, at one node
 };
 
 // Parses a file of tokens; errors call it `name`. No token at all is a list,
@@ -93,7 +97,8 @@ absl::StatusOr<NewToken> MakeToken(const std::string& name,
                                    const std::vector<std::string>& roles,
                                    const std::vector<std::string>& logs,
                                    const std::string& expires,
-                                   RandomSource& random);
+                                   RandomSource& random,
+                                   const Rates& rates = {});
 // Adds an entry to a file, or begins one, readable by the owner alone. A reader
 // sees the file before or after. Errors: as LoadTokenFile, and those of the
 // file with the entry; the system's for a file that can't be written. Nothing

@@ -106,8 +106,20 @@ std::optional<CallError> AppendStream::TakeRequests() {
     read_ns_ = log_counts_->Samples(count) ? counts_.NowNanos() : 0;
   }
   judged_ = 0;
+  allowed_ = TakeFromRates();
   JudgeRest();
   return std::nullopt;
+}
+
+size_t AppendStream::TakeFromRates() {
+  const auto& payloads = request_.requests().payloads();
+  const auto count = static_cast<size_t>(payloads.size());
+  if (!permit_.has_rates()) return count;
+  const auto first_refused =
+      std::ranges::find_if(payloads, [this](const v1::Payload& payload) {
+        return !permit_.Take(payload.ByteSizeLong());
+      });
+  return static_cast<size_t>(first_refused - payloads.begin());
 }
 
 void AppendStream::JudgeRest() {
@@ -149,7 +161,8 @@ std::vector<service::Verdict> AppendStream::Append(service::ServedLog& log) {
                        requests.payloads(static_cast<int>(judged_ + i)));
     ++number.sequence;
   }
-  const size_t admissible = Admissible(log, count);
+  const size_t allowed = allowed_ - std::min(allowed_, judged_);
+  const size_t admissible = std::min(allowed, Admissible(log, count));
   std::vector<service::AppendRequest> admitted;
   admitted.reserve(admissible);
   for (size_t i = 0; i < admissible; ++i) admitted.push_back(parts[i].Get());
@@ -160,7 +173,9 @@ std::vector<service::Verdict> AppendStream::Append(service::ServedLog& log) {
   if (refused != verdicts.end() && log.log().Exposed() > 0) {
     verdicts.erase(refused, verdicts.end());
   } else {
-    verdicts.resize(count, {.finding = Finding::kNoRoom});
+    const bool is_too_fast = allowed < count && verdicts.size() == allowed;
+    verdicts.resize(
+        count, {.finding = is_too_fast ? Finding::kTooFast : Finding::kNoRoom});
   }
   return verdicts;
 }

@@ -32,6 +32,9 @@
 //   APS6. A message whose client may no longer append is not admitted: the
 //         stream ends in good order (APS2), with that as its status (ACS2,
 //         access.h).
+//   APS7. Requests for which the rates of their token have nothing left are
+//         refused, and so are those behind them in their message: each request
+//         is counted once, however often it is judged (ACS5).
 // Thread safety: gRPC's and the log's threads.
 // References: docs/design/service.md.
 #ifndef ALPHEUS_API_GRPC_CALLS_APPEND_STREAM_H_
@@ -111,6 +114,9 @@ class AppendStream final
   std::vector<service::Verdict> Append(service::ServedLog& log);
   void WaitForRoom(const SharedUse& use);
   void OnRoom();
+  // Returns how many requests of the message that was read its token's rates
+  // let in (APS7).
+  size_t TakeFromRates();
   // Returns how many more requests max_exposed lets in.
   size_t Admissible(service::ServedLog& log, size_t count) const;
   // Answers a group once it is settled, or as soon as it is accepted.
@@ -139,7 +145,8 @@ class AppendStream final
   // Used by the thread that takes a message.
   Permit permit_;
   v1::AppendStreamRequest request_;
-  size_t judged_ = 0;  // requests of it
+  size_t judged_ = 0;   // requests of it
+  size_t allowed_ = 0;  // of it, by the rates of the token
   // When it was read, if its first group is to be timed; else 0.
   int64_t read_ns_ = 0;
   bool has_begun_ = false;

@@ -192,6 +192,9 @@ ServerUnaryReactor* LogCalls::Append(grpc::CallbackServerContext* context,
   if (const auto error = CheckDurability(request->durability())) {
     return Refuse(call, *error);
   }
+  const absl::Status paced = access_.Take(ShownIn(*context, access_),
+                                          request->payload().ByteSizeLong());
+  if (!paced.ok()) return Refuse(call, NotAllowed(paced));
   service::ServiceLog& log = (*use)->service();
   const AppendRequestParts parts(
       ClientOf(request->client()),

@@ -115,6 +115,11 @@ CallError ErrorOf(const service::Verdict& verdict, const RequestName& request) {
                   absl::StrCat(NameOf(request),
                                ": no room in the log now; send it again later, "
                                "or clean"));
+    case Finding::kTooFast:
+      return Make(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                  absl::StrCat(NameOf(request),
+                               ": its token has used up its rate at this node "
+                               "for now; send it again later"));
     case Finding::kTooLarge:
       return Make(
           grpc::StatusCode::INVALID_ARGUMENT,

@@ -19,21 +19,22 @@ enum class Finding {
   kTooMany,        // too many are unanswered; nothing was written
   kTooLarge,       // fits into no record; nothing was written
   kNoRoom,         // to be sent again later; nothing was written
+  kTooFast,        // its caller's rate is used up; nothing was written
   kUnknownClient,  // not opened, or ended long ago; nothing was written
   kClosed,         // the client has ended; nothing was written
   kWrongEpoch,     // meant for another opening; nothing was written here
   kImpossible,     // no client numbers its requests so; nothing was written
   kFailed,         // the log has failed; nothing was written here
 };
-inline constexpr size_t kFindingCount = 14;
+inline constexpr size_t kFindingCount = 15;
 
 // Returns, for instance, "tail_mismatch".
 constexpr std::string_view NameOf(Finding finding) {
   constexpr std::array<std::string_view, kFindingCount> kNames = {
-      "appended",      "repeated",       "never",    "superseded",
-      "tail_mismatch", "out_of_order",   "too_many", "too_large",
-      "no_room",       "unknown_client", "closed",   "wrong_epoch",
-      "impossible",    "failed"};
+      "appended",      "repeated",     "never",          "superseded",
+      "tail_mismatch", "out_of_order", "too_many",       "too_large",
+      "no_room",       "too_fast",     "unknown_client", "closed",
+      "wrong_epoch",   "impossible",   "failed"};
   return kNames[static_cast<size_t>(finding)];
 }
 

@@ -389,6 +389,82 @@ TEST_F(AccessTest, AppenderWhoseTokenExpiresEnds) {
   EXPECT_EQ(stream.answers.last_admitted(), 1u);
 }
 
+// A request whose bytes take hours at its token's rate: what comes behind it is
+// refused, however slow this machine is.
+class PacedAccessTest : public AccessTest {
+ protected:
+  static constexpr rpc::Rates kSlow = {.bytes = 1};
+  const std::string large_ = std::string(100'000, 'x');
+};
+
+// ACS5, APS7.
+TEST_F(PacedAccessTest, RequestsOfAStreamBeyondTheRateAreRefused) {
+  const std::string token =
+      AddToken("slow", {"append", "read"}, {"main"}, "", kSlow);
+  MustStart();
+  LogClient client = ClientWith(token);
+  ASSERT_TRUE(client.Open().ok());
+  AppendingStream stream(client);
+  ASSERT_TRUE(stream.Send(1, {large_, "b", "c"}));
+  ASSERT_TRUE(stream.ReadUntilDone(1));
+  while (stream.answers.refused_size() < 2) {
+    v1::AppendStreamResponse more;
+    ASSERT_TRUE(stream.stream().Read(&more));
+    stream.answers.MergeFrom(more);
+  }
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(stream.answers.refused(i).sequence(),
+              static_cast<uint64_t>(i + 2));
+    EXPECT_EQ(stream.answers.refused(i).code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_THAT(stream.answers.refused(i).message(),
+                HasSubstr("used up its rate"));
+  }
+  // All streams and calls of the token.
+  LogClient other = ClientWith(token);
+  ASSERT_TRUE(other.Open().ok());
+  v1::AppendResponse appended;
+  const grpc::Status refused = other.Append("d", &appended);
+  EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(refused.error_message(),
+              HasSubstr("token \"slow\" has used up its rate"));
+  EXPECT_THAT(other.ReadAll(), ElementsAre(large_));
+}
+
+TEST_F(PacedAccessTest, MeterStaysWhereTheRateDoes) {
+  const std::string slow = AddToken("slow", {"append"}, {"main"}, "", kSlow);
+  MustStart();
+  LogClient client = ClientWith(slow);
+  ASSERT_TRUE(client.Open().ok());
+  v1::AppendResponse appended;
+  ASSERT_TRUE(client.Append(large_, &appended).ok());
+  AddToken("another", {"append"});
+  MustReload();
+  EXPECT_EQ(client.Append("b", &appended).error_code(),
+            StatusCode::RESOURCE_EXHAUSTED);
+  std::string text(AsText(ReadFile(options_.tokens)));
+  constexpr char kRate[] = "bytes_per_second = 1\n";
+  ASSERT_THAT(text, HasSubstr(kRate));
+  text.erase(text.find(kRate), sizeof(kRate) - 1);
+  Write("tokens.toml", text);
+  MustReload();
+  EXPECT_TRUE(client.Append("b", &appended).ok());
+}
+
+TEST_F(PacedAccessTest, OtherTokensGoOn) {
+  const std::string slow = AddToken("slow", {"append"}, {"main"}, "", kSlow);
+  const std::string fast = AddToken("fast", {"append"});
+  MustStart();
+  LogClient client = ClientWith(slow);
+  ASSERT_TRUE(client.Open().ok());
+  v1::AppendResponse appended;
+  ASSERT_TRUE(client.Append(large_, &appended).ok());
+  LogClient other = ClientWith(fast);
+  ASSERT_TRUE(other.Open().ok());
+  for (const char* data : {"a", "b", "c"}) {
+    EXPECT_TRUE(other.Append(data, &appended).ok());
+  }
+}
+
 // It learns no record that comes after.
 TEST_F(AccessTest, RevokedTailEnds) {
   const std::string token = AddToken("both", {"append", "read"});

@@ -71,8 +71,10 @@ class SecureServerTest : public ::testing::Test {
   std::string AddToken(const std::string& name,
                        const std::vector<std::string>& roles,
                        const std::vector<std::string>& logs = {"main"},
-                       const std::string& expires = "") {
-    const auto made = rpc::MakeToken(name, roles, logs, expires, random_);
+                       const std::string& expires = "",
+                       const rpc::Rates& rates = {}) {
+    const auto made =
+        rpc::MakeToken(name, roles, logs, expires, random_, rates);
     EXPECT_TRUE(made.ok()) << made.status();
     options_.tokens = directory_.File("tokens.toml");
     const absl::Status added =

@@ -45,7 +45,8 @@ TEST(TokenFileTest, EntriesAreRead) {
   const auto parsed = ParseTokenFile(
       EntryWith("a",
                 "roles = [\"append\", \"read\"]\nlogs = [\"x\", \"y\"]\n"
-                "expires = 2900-01-01T01:30:00+01:30\n") +
+                "expires = 2900-01-01T01:30:00+01:30\n"
+                "requests_per_second = 10\nbytes_per_second = 2000\n") +
           "[[token]]\nname = \"b\"\nsha256 = \"" + std::string(64, 'E') +
           "\"\nroles = [\"admin\"]\nlogs = [\"*\"]\n",
       "t");
@@ -58,6 +59,8 @@ TEST(TokenFileTest, EntriesAreRead) {
   EXPECT_FALSE(a.is_for_all_logs);
   EXPECT_THAT(a.logs, ElementsAre("x", "y"));
   EXPECT_EQ(a.expires_s, testing::kYear2900);
+  EXPECT_EQ(a.rates, (Rates{.requests = 10, .bytes = 2'000}));
+  EXPECT_FALSE(parsed->back().rates.is_limited());
   EXPECT_EQ(parsed->back().roles, Roles(Role::kAdmin));
   EXPECT_TRUE(parsed->back().is_for_all_logs);
   EXPECT_EQ(parsed->back().sha256[31], std::byte{0xee});
@@ -102,6 +105,16 @@ TEST(TokenFileTest, TypingErrorsAreRefusedWithTheirPlace) {
               HasSubstr("\"expires\" is a date"));
   EXPECT_THAT(FaultOf(EntryWith("a", good + "expires = \"2027\"\n")),
               HasSubstr("\"expires\" is a string"));
+  for (const char* rate : {"requests_per_second", "bytes_per_second"}) {
+    for (const char* value : {"0", "-1", "2000000000000"}) {
+      EXPECT_THAT(
+          FaultOf(EntryWith("a", absl::StrCat(good, rate, " = ", value, "\n"))),
+          HasSubstr(
+              absl::StrCat("\"", rate, "\" is ", value, "; it must be 1 to")));
+    }
+    EXPECT_THAT(FaultOf(EntryWith("a", absl::StrCat(good, rate, " = \"1\"\n"))),
+                HasSubstr(absl::StrCat("\"", rate, "\" is a string")));
+  }
 }
 
 // The token may stand there by mistake.
@@ -136,6 +149,11 @@ TEST(NewTokenTest, IsRandomAndItsEntryFits) {
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(parsed->front().sha256, Sha256(first->token));
   EXPECT_TRUE(parsed->front().is_for_all_logs);
+  EXPECT_FALSE(parsed->front().rates.is_limited());
+  const Rates rates = {.requests = 7, .bytes = 9};
+  const auto paced = MakeToken("a", {"append"}, {"main"}, "", random, rates);
+  ASSERT_TRUE(paced.ok()) << paced.status();
+  EXPECT_EQ(ParseTokenFile(paced->entry, "t")->front().rates, rates);
 }
 
 TEST(NewTokenTest, WhatTheServerWouldRefuseIsRefused) {

@@ -20,6 +20,7 @@ struct TokenArguments {
   std::vector<std::string> roles;
   std::vector<std::string> logs = {"main"};
   std::string expires;
+  rpc::Rates rates;
   std::string file;
 };
 
@@ -28,7 +29,7 @@ absl::Status RunTokenNew(const TokenArguments& arguments) {
   ALPHEUS_ASSIGN_OR_RETURN(
       const rpc::NewToken made,
       rpc::MakeToken(arguments.name, arguments.roles, arguments.logs,
-                     arguments.expires, entropy));
+                     arguments.expires, entropy, arguments.rates));
   std::string said =
       "This is its entry in the file of tokens (--tokens of "
       "alpheusd):\n\n" +
@@ -81,6 +82,11 @@ void AddTokenCommand(CLI::App* app, Command* chosen) {
       .ShowDefault("main");
   AddOption(fresh, "--expires", &arguments->expires,
             "When it ends, such as 2027-01-31T00:00:00Z. Default: never");
+  AddOption(fresh, "--requests-per-second", &arguments->rates.requests,
+            "Requests to append that a node takes in a second. Default: any "
+            "number");
+  AddOption(fresh, "--bytes-per-second", &arguments->rates.bytes,
+            "Bytes of their payloads. Default: any number");
   AddOption(fresh, "--file", &arguments->file,
             "File of tokens to which the entry is added; it is made if it is "
             "not there");

@@ -31,7 +31,8 @@ TEST_F(CliTokenTest, TokenIsPrintedOnceAndItsEntryIsAdded) {
   EXPECT_THAT(first.error, Not(HasSubstr("alph_")));
   EXPECT_THAT(first.error, HasSubstr(file));
   const std::string second =
-      RunWell({"token", "new", "cleaner", "--role", "admin", "--file", file});
+      RunWell({"token", "new", "cleaner", "--role", "admin", "--file", file,
+               "--requests-per-second", "10", "--bytes-per-second", "2000"});
   const auto entries = rpc::LoadTokenFile(file);
   ASSERT_TRUE(entries.ok()) << entries.status();
   ASSERT_EQ(entries->size(), 2u);
@@ -43,6 +44,9 @@ TEST_F(CliTokenTest, TokenIsPrintedOnceAndItsEntryIsAdded) {
   EXPECT_EQ(entries->back().sha256,
             rpc::Sha256(second.substr(0, second.size() - 1)));
   EXPECT_TRUE(entries->back().logs.contains("main"));
+  EXPECT_FALSE(entries->front().rates.is_limited());
+  EXPECT_EQ(entries->back().rates,
+            (rpc::Rates{.requests = 10, .bytes = 2'000}));
 }
 
 TEST_F(CliTokenTest, WithoutAFileTheEntryIsSaid) {
