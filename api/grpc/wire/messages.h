@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "alpheus/durability_plan.h"
 #include "alpheus/log_epoch.h"
 #include "alpheus/recovery_report.h"
@@ -75,7 +75,8 @@ class AppendRequestParts {
 
  private:
   service::AppendRequest request_;
-  std::vector<std::span<const std::byte>> payloads_;
+  // Most requests have one payload.
+  absl::InlinedVector<std::span<const std::byte>, 1> payloads_;
 };
 
 }  // namespace alpheus::rpc
