@@ -91,6 +91,10 @@ bool IsLoopback(const std::string& address) {
 
 absl::StatusOr<ChannelSecurity> ChannelSecurity::Load(
     const ClientSecurity& options, const std::vector<std::string>& addresses) {
+  if (addresses.empty()) {
+    return absl::InvalidArgumentError(
+        "no address: name at least one node that serves the log");
+  }
   ALPHEUS_RETURN_IF_ERROR(CheckTogether(options));
   std::shared_ptr<grpc::ChannelCredentials> credentials;
   if (options.uses_tls) {

@@ -31,9 +31,10 @@ bool IsLoopback(const std::string& address);
 
 class ChannelSecurity {
  public:
-  // Reads the files. Errors: InvalidArgument (options that don't go together; a
-  // token that is none, or that would leave this machine without TLS on the way
-  // to one of `addresses`); NotFound (a file that can't be read).
+  // Reads the files. Errors: InvalidArgument (no address; options that don't go
+  // together; a token that is none, or that would leave this machine without
+  // TLS on the way to one of `addresses`); NotFound (a file that can't be
+  // read).
   static absl::StatusOr<ChannelSecurity> Load(
       const ClientSecurity& options, const std::vector<std::string>& addresses);
 

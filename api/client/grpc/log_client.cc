@@ -16,10 +16,6 @@ namespace alpheus::client {
 
 absl::StatusOr<std::unique_ptr<LogClient>> LogClient::Start(
     LogClientOptions options) {
-  if (options.addresses.empty()) {
-    return absl::InvalidArgumentError(
-        "no address: name at least one node that serves the log");
-  }
   ALPHEUS_ASSIGN_OR_RETURN(
       ChannelSecurity security,
       ChannelSecurity::Load(options.security, options.addresses));

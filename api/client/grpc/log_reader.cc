@@ -27,10 +27,6 @@ absl::Status CancelledHere() {
 
 absl::StatusOr<std::unique_ptr<LogReader>> LogReader::Start(
     LogClientOptions options, ReadOptions read) {
-  if (options.addresses.empty()) {
-    return absl::InvalidArgumentError(
-        "no address: name at least one node that serves the log");
-  }
   if (read.follows && read.to_lsn != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("a reader that follows the log has no last record; to_lsn "

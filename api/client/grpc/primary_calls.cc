@@ -21,10 +21,6 @@ constexpr int64_t kPatientTimes = 10;
 
 absl::StatusOr<std::unique_ptr<PrimaryCalls>> PrimaryCalls::Start(
     LogClientOptions options) {
-  if (options.addresses.empty()) {
-    return absl::InvalidArgumentError(
-        "no address: name at least one node that serves the log");
-  }
   ALPHEUS_ASSIGN_OR_RETURN(
       ChannelSecurity security,
       ChannelSecurity::Load(options.security, options.addresses));
