@@ -338,6 +338,7 @@ absl::Status ShowMetrics(const Arguments& arguments, Node& node,
   if (servers->clients != nullptr) {
     sources.served = &servers->served;
     sources.calls = &servers->clients->counts();
+    sources.connections = [servers] { return servers->clients->connections(); };
   }
   sources.observe = [&node] { return node.Observe(kObservePatienceMs); };
   servers->collector.emplace(std::move(sources));

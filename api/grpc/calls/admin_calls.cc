@@ -49,11 +49,20 @@ uint32_t MillisFor(const grpc::CallbackServerContext& context,
 
 class OrderReactor final : public ServerUnaryReactor {
  public:
+  OrderReactor(CallCounts& counts, Method method)
+      : counts_(counts), method_(method), began_ns_(counts.NowNanos()) {}
+
   // Whether the caller has gone; outlives this object.
   std::shared_ptr<const std::atomic<bool>> is_left() const { return is_left_; }
 
-  ServerUnaryReactor* End(const CallError& error) {
-    Finish(error.ToStatus());
+  // Sends the answer. Called once.
+  void Answer(const grpc::Status& status) {
+    // The call may be over as soon as it is answered.
+    counts_.NoteCall(method_, status.error_code(), began_ns_);
+    Finish(status);
+  }
+  ServerUnaryReactor* Refuse(const CallError& error) {
+    Answer(error.ToStatus());
     return this;
   }
 
@@ -61,6 +70,9 @@ class OrderReactor final : public ServerUnaryReactor {
   void OnCancel() override { is_left_->store(true, std::memory_order_relaxed); }
   void OnDone() override { delete this; }
 
+  CallCounts& counts_;
+  const Method method_;
+  const int64_t began_ns_;
   const std::shared_ptr<std::atomic<bool>> is_left_ =
       std::make_shared<std::atomic<bool>>(false);
 };
@@ -68,20 +80,20 @@ class OrderReactor final : public ServerUnaryReactor {
 }  // namespace
 
 ServerUnaryReactor* AdminCalls::Begin(
-    const grpc::CallbackServerContext& context, const std::string& log,
-    const OrderTimes& times, Order order) {
-  auto* const reactor = new OrderReactor();
+    const grpc::CallbackServerContext& context, Method method,
+    const std::string& log, const OrderTimes& times, Order order) {
+  auto* const reactor = new OrderReactor(counts_, method);
   const absl::Status may =
       access_.Check(ShownIn(context, access_), Role::kAdmin, log);
-  if (!may.ok()) return reactor->End(NotAllowed(may));
+  if (!may.ok()) return reactor->Refuse(NotAllowed(may));
   if (!access_.asks_for_tokens()) {
-    return reactor->End(ErrorOfOrder(absl::FailedPreconditionError(
+    return reactor->Refuse(ErrorOfOrder(absl::FailedPreconditionError(
         "this node takes no orders: it asks its clients for no tokens, so "
         "anybody here could give them. Give alpheusd --tokens, or use the "
         "command of `alpheus` of this name, which needs the cluster's key")));
   }
   if (administrator_ == nullptr) {
-    return reactor->End(ErrorOfOrder(absl::FailedPreconditionError(
+    return reactor->Refuse(ErrorOfOrder(absl::FailedPreconditionError(
         "this node is of no cluster, and takes no orders")));
   }
   const OrderBounds bounds = {MillisFor(context, times),
@@ -91,13 +103,10 @@ ServerUnaryReactor* AdminCalls::Begin(
   const absl::Status begun =
       jobs_.Begin([this, reactor, bounds, order = std::move(order)] {
         const absl::Status done = order(*administrator_, bounds);
-        if (done.ok()) {
-          reactor->Finish(grpc::Status::OK);
-        } else {
-          reactor->End(ErrorOfOrder(done));
-        }
+        reactor->Answer(done.ok() ? grpc::Status::OK
+                                  : ErrorOfOrder(done).ToStatus());
       });
-  if (!begun.ok()) return reactor->End(ErrorOfOrder(begun));
+  if (!begun.ok()) return reactor->Refuse(ErrorOfOrder(begun));
   return reactor;
 }
 
@@ -111,7 +120,7 @@ ServerUnaryReactor* AdminCalls::Elect(grpc::CallbackServerContext* context,
                                       const v1::ElectRequest* request,
                                       v1::ElectResponse* response) {
   return Begin(
-      *context, request->log(), kElectTimes,
+      *context, Method::kElect, request->log(), kElectTimes,
       [=, this](Administrator& administrator,
                 const OrderBounds& bounds) -> absl::Status {
         ALPHEUS_ASSIGN_OR_RETURN(
@@ -129,7 +138,7 @@ ServerUnaryReactor* AdminCalls::Drain(grpc::CallbackServerContext* context,
                                       const v1::DrainRequest* request,
                                       v1::DrainResponse* response) {
   return Begin(
-      *context, request->log(), kElectTimes,
+      *context, Method::kDrain, request->log(), kElectTimes,
       [=, this](Administrator& administrator,
                 const OrderBounds& bounds) -> absl::Status {
         ALPHEUS_ASSIGN_OR_RETURN(
@@ -147,7 +156,7 @@ ServerUnaryReactor* AdminCalls::Scrub(grpc::CallbackServerContext* context,
                                       const v1::ScrubRequest* request,
                                       v1::ScrubResponse* response) {
   return Begin(
-      *context, request->log(), kScrubTimes,
+      *context, Method::kScrub, request->log(), kScrubTimes,
       [=](Administrator& administrator,
           const OrderBounds& bounds) -> absl::Status {
         ALPHEUS_ASSIGN_OR_RETURN(
@@ -162,7 +171,7 @@ ServerUnaryReactor* AdminCalls::Replace(grpc::CallbackServerContext* context,
                                         const v1::ReplaceRequest* request,
                                         v1::ReplaceResponse* response) {
   return Begin(
-      *context, request->log(), kChangeTimes,
+      *context, Method::kReplace, request->log(), kChangeTimes,
       [=](Administrator& administrator,
           const OrderBounds& bounds) -> absl::Status {
         ALPHEUS_ASSIGN_OR_RETURN(
@@ -178,7 +187,7 @@ ServerUnaryReactor* AdminCalls::Replace(grpc::CallbackServerContext* context,
 ServerUnaryReactor* AdminCalls::Reconfigure(
     grpc::CallbackServerContext* context, const v1::ReconfigureRequest* request,
     v1::ReconfigureResponse* response) {
-  return Begin(*context, request->log(), kChangeTimes,
+  return Begin(*context, Method::kReconfigure, request->log(), kChangeTimes,
                [=](Administrator& administrator,
                    const OrderBounds& bounds) -> absl::Status {
                  ALPHEUS_ASSIGN_OR_RETURN(
@@ -196,7 +205,7 @@ ServerUnaryReactor* AdminCalls::CreateLog(grpc::CallbackServerContext* context,
   const uint64_t bytes = request->region_bytes() == 0
                              ? FormatOptions().region_bytes
                              : request->region_bytes();
-  return Begin(*context, request->log(), kCreateTimes,
+  return Begin(*context, Method::kCreateLog, request->log(), kCreateTimes,
                [=](Administrator& administrator,
                    const OrderBounds& bounds) -> absl::Status {
                  ALPHEUS_ASSIGN_OR_RETURN(

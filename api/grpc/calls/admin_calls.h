@@ -29,6 +29,7 @@
 #include "alpheus/v1/admin_service.grpc.pb.h"
 #include "api/admin/administrator.h"
 #include "api/grpc/access/access.h"
+#include "api/grpc/calls/call_counts.h"
 #include "api/service/served/served_logs.h"
 #include "api/wiring/job_threads.h"
 
@@ -45,10 +46,11 @@ class AdminCalls final : public v1::AdminService::CallbackService {
   // All must outlive it. Without an administrator each order is refused
   // (FAILED_PRECONDITION).
   AdminCalls(service::ServedLogs& logs, JobThreads& jobs, const Access& access,
-             Administrator* administrator)
+             CallCounts& counts, Administrator* administrator)
       : logs_(logs),
         jobs_(jobs),
         access_(access),
+        counts_(counts),
         administrator_(administrator) {}
 
   grpc::ServerUnaryReactor* Elect(grpc::CallbackServerContext* context,
@@ -78,13 +80,14 @@ class AdminCalls final : public v1::AdminService::CallbackService {
 
   // Has the order carried out, and answers then.
   grpc::ServerUnaryReactor* Begin(const grpc::CallbackServerContext& context,
-                                  const std::string& log,
+                                  Method method, const std::string& log,
                                   const OrderTimes& times, Order order);
   void SetPrimary(const PrimaryReport& report, v1::Primary* out);
 
   service::ServedLogs& logs_;
   JobThreads& jobs_;
   const Access& access_;
+  CallCounts& counts_;
   Administrator* const administrator_;
 };
 

@@ -23,7 +23,8 @@
 
 namespace alpheus::rpc {
 
-// Methods of the API (log_service.proto). Streams come last.
+// Methods of the API: of log_service.proto, then of admin_service.proto.
+// Streams come last.
 enum class Method {
   kOpenClient,
   kResumeClient,
@@ -39,12 +40,18 @@ enum class Method {
   kListLogs,
   kDescribeDurability,
   kListEpochs,
+  kElect,
+  kDrain,
+  kScrub,
+  kReplace,
+  kReconfigure,
+  kCreateLog,
   kAppendStream,
   kRead,
   kTail,
 };
-inline constexpr size_t kMethodCount = 17;
-inline constexpr size_t kUnaryCount = 14;  // the first ones
+inline constexpr size_t kMethodCount = 23;
+inline constexpr size_t kUnaryCount = 20;  // the first ones
 
 // Returns the method's name in the API.
 constexpr std::string_view NameOf(Method method) {
@@ -63,6 +70,12 @@ constexpr std::string_view NameOf(Method method) {
       "ListLogs",
       "DescribeDurability",
       "ListEpochs",
+      "Elect",
+      "Drain",
+      "Scrub",
+      "Replace",
+      "Reconfigure",
+      "CreateLog",
       "AppendStream",
       "Read",
       "Tail"};

@@ -35,6 +35,11 @@ struct ConnectionLimitOptions {
   bool operator==(const ConnectionLimitOptions&) const = default;
 };
 
+struct ConnectionCounts {
+  uint64_t open = 0;     // a short while ago
+  uint64_t refused = 0;  // closed, as there were too many
+};
+
 class ConnectionLimits {
  public:
   // Requires: no limit is 0.

@@ -131,7 +131,7 @@ class GrpcLogServer final : public LogServer {
         logs_(logs),
         access_(std::move(parts.tokens), clock),
         calls_(logs, tasks_, access_, counts_),
-        admin_calls_(logs, jobs_, access_, administrator) {
+        admin_calls_(logs, jobs_, access_, counts_, administrator) {
     if (parts.tls) tls_.emplace(*std::move(parts.tls));
   }
   ~GrpcLogServer() override {
@@ -202,6 +202,9 @@ class GrpcLogServer final : public LogServer {
 
   const std::string& address() const override { return acceptor_->address(); }
   const CallCounts& counts() const override { return counts_; }
+  ConnectionCounts connections() const override {
+    return {acceptor_->open(), acceptor_->refused()};
+  }
 
  private:
   absl::Status ReloadTls() {

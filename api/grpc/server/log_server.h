@@ -86,6 +86,8 @@ class LogServer {
   virtual const std::string& address() const = 0;
   // Returns the calls since Start; lives as long as the server.
   virtual const CallCounts& counts() const = 0;
+  // Returns the connections of clients, as the acceptor knows them.
+  virtual ConnectionCounts connections() const = 0;
 };
 
 }  // namespace alpheus::rpc

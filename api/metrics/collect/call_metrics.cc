@@ -34,4 +34,10 @@ void AddCallMetrics(const rpc::CallCounts& calls, Families* families) {
   }
 }
 
+void AddConnectionMetrics(const rpc::ConnectionCounts& connections,
+                          Families* families) {
+  families->Add(kClientConnections, {}, connections.open);
+  families->Add(kRefusedClientConnections, {}, connections.refused);
+}
+
 }  // namespace alpheus::metrics

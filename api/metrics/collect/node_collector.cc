@@ -28,6 +28,9 @@ std::vector<Family> NodeCollector::Collect() const {
     AddServiceMetrics(*sources_.served, &families);
   }
   if (sources_.calls != nullptr) AddCallMetrics(*sources_.calls, &families);
+  if (sources_.connections) {
+    AddConnectionMetrics(sources_.connections(), &families);
+  }
   return families.Take();
 }
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "api/grpc/calls/call_counts.h"
+#include "api/grpc/connections/connection_limits.h"
 #include "api/metrics/collect/held_logs.h"
 #include "api/metrics/model/family.h"
 #include "api/node/node_status.h"
@@ -32,7 +33,8 @@ struct NodeSources {
   const HeldLogs* held = nullptr;
   // The same logs, as they are served; null: the node serves none.
   service::ServedLogs* served = nullptr;
-  const rpc::CallCounts* calls = nullptr;  // null: the same
+  const rpc::CallCounts* calls = nullptr;                   // null: the same
+  std::function<rpc::ConnectionCounts()> connections = {};  // empty: the same
   // As Node::Observe.
   std::function<std::optional<NodeStatus>()> observe = {};
 };

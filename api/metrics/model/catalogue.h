@@ -177,6 +177,12 @@ inline constexpr Metric kCallSeconds = {
 inline constexpr Metric kOpenStreams = {
     "alpheus_grpc_open_streams", Kind::kGauge,
     "Streams that have not ended, by method"};
+inline constexpr Metric kClientConnections = {
+    "alpheus_grpc_open_connections", Kind::kGauge,
+    "Connections of clients that are open"};
+inline constexpr Metric kRefusedClientConnections = {
+    "alpheus_grpc_refused_connections_total", Kind::kCounter,
+    "Connections of clients that were closed, as there were too many"};
 
 inline constexpr std::array kCatalogue = {kBuildInfo,
                                           kStartTime,
@@ -230,7 +236,9 @@ inline constexpr std::array kCatalogue = {kBuildInfo,
                                           kStreams,
                                           kCalls,
                                           kCallSeconds,
-                                          kOpenStreams};
+                                          kOpenStreams,
+                                          kClientConnections,
+                                          kRefusedClientConnections};
 
 }  // namespace alpheus::metrics
 

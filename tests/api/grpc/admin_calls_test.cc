@@ -197,6 +197,24 @@ TEST_F(AdminCallsTest, ErrorsKeepTheirCodesAndSentences) {
   }
 }
 
+TEST_F(AdminCallsTest, OrdersAreCounted) {
+  CallAll([](const grpc::Status& status) { EXPECT_TRUE(status.ok()); });
+  administrator_.status = absl::AbortedError("another order came");
+  v1::DrainResponse drained;
+  EXPECT_FALSE(Call(&Stub::Drain, v1::DrainRequest(), &drained).ok());
+  for (const rpc::Method method :
+       {rpc::Method::kElect, rpc::Method::kDrain, rpc::Method::kScrub,
+        rpc::Method::kReplace, rpc::Method::kReconfigure,
+        rpc::Method::kCreateLog}) {
+    EXPECT_EQ(server_->counts().ended(method, StatusCode::OK), 1u)
+        << rpc::NameOf(method);
+    EXPECT_EQ(server_->counts().ended(method, StatusCode::ABORTED),
+              method == rpc::Method::kDrain ? 1u : 0u);
+  }
+  EXPECT_EQ(server_->connections().open, 1u);
+  EXPECT_EQ(server_->connections().refused, 0u);
+}
+
 TEST_F(AdminCallsTest, NodeWithoutAnAdministratorTakesNoOrders) {
   Start(nullptr, tokens_.file());
   CallAll([](const grpc::Status& status) {

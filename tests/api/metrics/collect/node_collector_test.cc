@@ -70,6 +70,7 @@ class NodeCollectorTest : public ::testing::Test {
                           .held = &held_,
                           .served = &served_,
                           .calls = &calls_,
+                          .connections = [this] { return connections_; },
                           .observe = [this] { return status_; }})
         .Collect();
   }
@@ -88,6 +89,7 @@ class NodeCollectorTest : public ::testing::Test {
   mutable service::ServedLogs served_{{"main", "other"}};
   HeldLogs held_{{"main", "other"}};
   rpc::CallCounts calls_;
+  rpc::ConnectionCounts connections_;
   std::optional<NodeStatus> status_ = NodeStatus();
   std::unique_ptr<Log> log_;
 };
@@ -168,6 +170,12 @@ TEST_F(NodeCollectorTest, CallsAreShownByMethodAndCode) {
   EXPECT_EQ(calls("Tail", "UNAVAILABLE"), 1);
   EXPECT_EQ(Value(kOpenStreams, {{"method", "Tail"}}), 1);
   EXPECT_EQ(Value(kOpenStreams, {{"method", "Append"}}), std::nullopt);
+}
+
+TEST_F(NodeCollectorTest, ConnectionsOfClientsAreShown) {
+  connections_ = {.open = 3, .refused = 5};
+  EXPECT_EQ(Value(kClientConnections, {}), 3);
+  EXPECT_EQ(Value(kRefusedClientConnections, {}), 5);
 }
 
 TEST_F(NodeCollectorTest, ReplicasAreShownAsTheNodeTells) {
