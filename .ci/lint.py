@@ -142,6 +142,8 @@ DOORS = (
     ("libcrypto", r"openssl/", ("quorum/members/cluster_key.cc",
                                 "api/grpc/access/crypto.cc",
                                 "replication/fabric/tcp/tls.cc",
+                                "tests/replication/fabric/tcp/"
+                                "tls_session_test.cc",
                                 "tests/support/fixtures/test_certificates.cc")),
     ("toml++", r"toml\+\+/", ("quorum/cluster/table_reader.h",)),
     # All inline, and slow to compile.

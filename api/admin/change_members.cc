@@ -46,6 +46,23 @@ NodeId SomePrimary(const ClusterConfiguration& cluster, NodeId rather) {
   return some->node;  // CF3 (configuration.h)
 }
 
+// Checks that this process may open the log as that node: a node's certificate
+// is good for that node alone.
+absl::Status CheckMayOpen(const ChangeMembersOptions& options,
+                          const ClusterConfiguration& to, uint64_t opener) {
+  const bool may =
+      !to.encryption || options.as_node == 0 || options.as_node == opener;
+  if (may) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "log ", options.log_name, ": no primary makes the change, and node ",
+      options.as_node,
+      " can't open the log for it: it may not be primary, and its certificate "
+      "is good for no other node. The members were not changed. Ask a node "
+      "that "
+      "stays and may be primary, or use the command with an operator's "
+      "certificate"));
+}
+
 std::vector<NodeId> NodesOf(const ClusterConfiguration& cluster) {
   std::vector<NodeId> nodes;
   for (const ClusterMember& member : cluster.members) {
@@ -353,6 +370,9 @@ absl::StatusOr<RecoveryReport> ChangeLogMembers(
       (deadline.at_nanos() - Clock::Real().NowNanos()) / kNanosPerMs;
   open.replication.open_timeout_ms =
       static_cast<uint32_t>(std::max<int64_t>(rest_ms, 1));
+  const absl::Status may_open =
+      CheckMayOpen(options, to, open.replication.node);
+  if (!may_open.ok()) return WithDrained(may_open, options, drained);
   absl::StatusOr<RecoveryReport> opened = OpenToChangeMembers(
       open, to, as_node, std::move(change), PeersOf(from, to));
   if (!opened.ok()) return WithDrained(opened.status(), options, drained);

@@ -34,9 +34,9 @@ namespace alpheus {
 absl::StatusOr<RecoveryReport> ChangeLogMembers(
     const ChangeMembersOptions& options);
 // Does the same with lists that were read: `from` and `to`, the same one if
-// replicas are replaced. Of the two files in `options` the one of `from` is
-// read if a candidate is told to hand over: previous_cluster_file, or, if that
-// is empty, cluster_file. Else they are names for people.
+// replicas are replaced. The file of `from` is read if a candidate is told to
+// hand over: previous_cluster_file of `options`, or, if that is empty,
+// cluster_file. Else both are names for people.
 absl::StatusOr<RecoveryReport> ChangeLogMembers(
     const ChangeMembersOptions& options,
     const quorum::ClusterConfiguration& from,

@@ -22,6 +22,7 @@
 #include "api/node/node_directory.h"
 #include "api/wiring/fabric_pump.h"
 #include "api/wiring/membership.h"
+#include "api/wiring/node_tls.h"
 #include "log/base/status_macros.h"
 #include "log/base/within_memory.h"
 #include "log/core/read/region_check.h"
@@ -156,6 +157,11 @@ absl::StatusOr<std::string> Node::Check(const NodeOptions& options) {
   ALPHEUS_RETURN_IF_ERROR(CheckIsOfThisMachine(address));
   ALPHEUS_RETURN_IF_ERROR(
       replication::MakeRecordPlan(options.platform).status());
+  if (cluster.encryption) {
+    ALPHEUS_RETURN_IF_ERROR(LoadNodeTls(*cluster.encryption, cluster.cluster_id,
+                                        NodeId(options.node))
+                                .status());
+  }
   std::error_code error;
   if (!std::filesystem::is_directory(options.directory, error) ||
       access(options.directory.c_str(), R_OK | W_OK | X_OK) != 0) {
@@ -798,6 +804,9 @@ absl::Status Node::Reload(const NodeOptions& options) {
   std::string names = OptionsOfAStart(options);
   if (cluster.zookeeper != cluster_.zookeeper) {
     absl::StrAppend(&names, names.empty() ? "" : ", ", "membership");
+  }
+  if (cluster.encryption != cluster_.encryption) {
+    absl::StrAppend(&names, names.empty() ? "" : ", ", "encryption");
   }
   if (!names.empty()) {
     options_.say(absl::StrCat(

@@ -23,7 +23,7 @@ absl::Status JobThreads::Begin(std::function<void()> job) {
   begun.run = std::move(job);
   absl::Status started = begun.thread.Start([&begun] {
     begun.run();
-    // What the job has goes with it, not with the next one.
+    // The job's own things go with it, not with the next one.
     begun.run = {};
     begun.has_ended.store(true, std::memory_order_release);
   });

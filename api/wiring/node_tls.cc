@@ -54,8 +54,11 @@ absl::StatusOr<std::shared_ptr<const TlsSettings>> LoadNodeTls(
       texts.key, Read(key, "key of the certificate", ReadableBy::kOwner));
   ALPHEUS_ASSIGN_OR_RETURN(const std::shared_ptr<const TlsSettings> settings,
                            TlsSettings::Make(texts));
+  // A node with an operator's certificate would be refused by the others.
   const absl::Status own =
-      quorum::CheckActsAs(settings->own_name(), cluster_id, node);
+      node == NodeId(0)
+          ? quorum::CheckActsAs(settings->own_name(), cluster_id, node)
+          : quorum::CheckIsNode(settings->own_name(), cluster_id, node);
   if (own.ok()) return settings;
   return absl::Status(
       own.code(), absl::StrCat(texts.certificate_name, ": ", own.message()));

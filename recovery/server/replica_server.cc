@@ -327,17 +327,32 @@ void ReplicaServer::Serve(PeerConnection& connection,
   }
 }
 
+namespace {
+
+// Returns whether only the node itself makes such a request, the one whose
+// number is in the hello. Commands have the number of the node that they ask.
+bool ActsAsItsNode(const Message& message) {
+  if (const auto* hear = std::get_if<Hear>(&message)) {
+    return hear->standing != Standing::kNo;
+  }
+  return std::holds_alternative<Prepare>(message) ||
+         std::holds_alternative<Release>(message) ||
+         std::holds_alternative<Claim>(message);
+}
+
+}  // namespace
+
 // RS3.
 absl::Status ReplicaServer::CheckName(const PeerConnection& connection,
                                       const Message& message) const {
-  const auto* const ask = std::get_if<Prepare>(&message);
-  if (ask == nullptr) return absl::OkStatus();
-  for (const NodeId node : {connection.hello.primary.node,
-                            quorum::BallotNode(ask->promise.epoch)}) {
-    const absl::Status named =
-        quorum::CheckActsAs(connection.peer_name, options_.cluster_id, node);
-    if (!named.ok()) return Rejection(RejectReason::kWrongKey, named);
+  if (!ActsAsItsNode(message)) return absl::OkStatus();
+  absl::Status named = quorum::CheckActsAs(
+      connection.peer_name, options_.cluster_id, connection.hello.primary.node);
+  if (const auto* ask = std::get_if<Prepare>(&message); named.ok() && ask) {
+    named = quorum::CheckActsAs(connection.peer_name, options_.cluster_id,
+                                quorum::BallotNode(ask->promise.epoch));
   }
+  if (!named.ok()) return Rejection(RejectReason::kWrongKey, named);
   return absl::OkStatus();
 }
 

@@ -185,7 +185,7 @@ struct ConnectionEvent {
   // Name that the peer has proved to the adapter, a URI; empty: the adapter
   // asks for no such proof.
   std::string peer_name = {};
-  // Of kUnreachable: why the peer was reached, and yet there is no connection,
+  // With kUnreachable: why there is no connection to a peer that was reached,
   // without a full stop. Empty: it was not reached.
   std::string why = {};
 };

@@ -146,7 +146,7 @@ class AppendSession {
 
   // The connection was lost, or the primary takes no requests any more.
   // `last_admitted`: the primary said that it has admitted nothing above this
-  // sequence on the connection. Those count as never sent then.
+  // sequence on the connection. Requests above it count as never sent then.
   void Lost(std::optional<uint64_t> last_admitted = {});
   // Returns how many outcomes were unknown for a while, so far: a connection
   // was lost, and nobody had said what became of a request that was sent on it.

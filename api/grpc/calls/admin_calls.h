@@ -9,9 +9,10 @@
 //   ADC1. An order is begun only for a caller whose token is for this log and
 //         has the role. A node that asks for no tokens begins none: everybody
 //         on its machine could give it.
-//   ADC2. A call is answered once, by the thread of its order.
+//   ADC2. A call is answered once: by the thread of its order, or, if no order
+//         was begun, at once.
 //   ADC3. An order that does not learn that its caller has gone ends within a
-//         minute: a node that ends waits for it.
+//         minute, names of hosts aside: a node that ends waits for it.
 // Thread safety: gRPC's threads.
 // References: docs/design/service.md; administrator.h.
 #ifndef ALPHEUS_API_GRPC_CALLS_ADMIN_CALLS_H_

@@ -106,20 +106,19 @@ std::optional<CallError> AppendStream::TakeRequests() {
     read_ns_ = log_counts_->Samples(count) ? counts_.NowNanos() : 0;
   }
   judged_ = 0;
-  allowed_ = TakeFromRates();
+  paid_ = 0;
   JudgeRest();
   return std::nullopt;
 }
 
-size_t AppendStream::TakeFromRates() {
-  const auto& payloads = request_.requests().payloads();
-  const auto count = static_cast<size_t>(payloads.size());
+size_t AppendStream::TakeFromRates(size_t count) {
   if (!permit_.has_rates()) return count;
-  const auto first_refused =
-      std::ranges::find_if(payloads, [this](const v1::Payload& payload) {
-        return !permit_.Take(payload.ByteSizeLong());
-      });
-  return static_cast<size_t>(first_refused - payloads.begin());
+  const v1::AppendStreamRequest::Requests& requests = request_.requests();
+  for (; paid_ < judged_ + count; ++paid_) {
+    const v1::Payload& payload = requests.payloads(static_cast<int>(paid_));
+    if (!permit_.Take(payload.ByteSizeLong())) return paid_ - judged_;
+  }
+  return count;
 }
 
 void AppendStream::JudgeRest() {
@@ -161,8 +160,8 @@ std::vector<service::Verdict> AppendStream::Append(service::ServedLog& log) {
                        requests.payloads(static_cast<int>(judged_ + i)));
     ++number.sequence;
   }
-  const size_t allowed = allowed_ - std::min(allowed_, judged_);
-  const size_t admissible = std::min(allowed, Admissible(log, count));
+  const size_t let_in = Admissible(log, count);
+  const size_t admissible = TakeFromRates(let_in);
   std::vector<service::AppendRequest> admitted;
   admitted.reserve(admissible);
   for (size_t i = 0; i < admissible; ++i) admitted.push_back(parts[i].Get());
@@ -173,9 +172,8 @@ std::vector<service::Verdict> AppendStream::Append(service::ServedLog& log) {
   if (refused != verdicts.end() && log.log().Exposed() > 0) {
     verdicts.erase(refused, verdicts.end());
   } else {
-    const bool is_too_fast = allowed < count && verdicts.size() == allowed;
-    verdicts.resize(
-        count, {.finding = is_too_fast ? Finding::kTooFast : Finding::kNoRoom});
+    verdicts.resize(count, {.finding = admissible < let_in ? Finding::kTooFast
+                                                           : Finding::kNoRoom});
   }
   return verdicts;
 }

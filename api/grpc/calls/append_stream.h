@@ -114,9 +114,9 @@ class AppendStream final
   std::vector<service::Verdict> Append(service::ServedLog& log);
   void WaitForRoom(const SharedUse& use);
   void OnRoom();
-  // Returns how many requests of the message that was read its token's rates
-  // let in (APS7).
-  size_t TakeFromRates();
+  // Returns how many of the next requests of the message, so many, the rates of
+  // its token let in (APS7).
+  size_t TakeFromRates(size_t count);
   // Returns how many more requests max_exposed lets in.
   size_t Admissible(service::ServedLog& log, size_t count) const;
   // Answers a group once it is settled, or as soon as it is accepted.
@@ -145,8 +145,8 @@ class AppendStream final
   // Used by the thread that takes a message.
   Permit permit_;
   v1::AppendStreamRequest request_;
-  size_t judged_ = 0;   // requests of it
-  size_t allowed_ = 0;  // of it, by the rates of the token
+  size_t judged_ = 0;  // requests of it
+  size_t paid_ = 0;    // of it, that were taken from the rates of its token
   // When it was read, if its first group is to be timed; else 0.
   int64_t read_ns_ = 0;
   bool has_begun_ = false;

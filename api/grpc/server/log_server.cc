@@ -44,7 +44,7 @@ constexpr int kEndSeconds = 1;
 constexpr int kHandshakeMs = 10'000;
 constexpr int kPingEveryMs = 60'000;
 constexpr int kPingAnswerMs = 20'000;
-// Of administrators, at once.
+// Orders of administrators that are carried out at once.
 constexpr size_t kOrdersMax = 4;
 
 TlsFiles FilesOf(const LogServerOptions& options) {

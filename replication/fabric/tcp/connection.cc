@@ -319,14 +319,15 @@ bool Connection::Flush(int64_t now) {
     }
     outbox_.Consume(result.bytes);
     moved |= outbox_.sent_position() > keep_alive_position_;
-    liveness_.OnBytesTaken(now);
   }
   const bool is_all_sent = outbox_.empty() && !stream_.has_unsent();
   if (lingers_ && is_all_sent && !has_ended_sending_) {
     stream_.EndSending();
     has_ended_sending_ = true;
   }
-  liveness_.OnFlushed(now, is_all_sent, stream_.sent_bytes() > sent_before);
+  const bool has_sent = stream_.sent_bytes() > sent_before;
+  if (has_sent) liveness_.OnBytesTaken(now);
+  liveness_.OnFlushed(now, is_all_sent, has_sent);
   Watch();
   return moved;
 }
@@ -334,8 +335,8 @@ bool Connection::Flush(int64_t now) {
 void Connection::Watch() {
   if (!stream_.is_open()) return;
   const bool in = MayBeRead();
-  // What was read ahead makes no socket ready, so the socket is watched for
-  // room, which it has: the next turn reads on.
+  // Bytes that were read ahead make no socket ready, so the socket is watched
+  // for room, which it has: the next turn reads on.
   const bool has_more = !outbox_.empty() || stream_.has_unsent() ||
                         responder_.waits_for_room() ||
                         (in && stream_.has_unread());
@@ -359,7 +360,8 @@ bool Connection::MakeReady(int64_t now) {
       Watch();
       return false;
     case TlsSession::Progress::kFailed:
-      if (state_ == State::kAnonymous) {
+      // As without TLS: a peer that just goes is not worth a word.
+      if (state_ == State::kAnonymous && !stream_.has_ended()) {
         NoteRejected(UnauthenticatedEnd::kNotTrusted);
       }
       Break(CompletionStatus::kFlushed, now);

@@ -7,7 +7,8 @@
 //         posted work has completed (FB3 of fabric.h).
 //   TCN2. Memory is bounded: one pong waits at most; answers and kept requests
 //         as TRP4 (responder.h) says, in all kept_bytes_max, plus one buffer
-//         for each connection.
+//         for each connection, and, where it is encrypted, those of FTL3
+//         (tls.h).
 // Thread safety: none; the adapter's lock guards it.
 // References: liveness_timers.h.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_CONNECTION_H_

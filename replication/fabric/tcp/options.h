@@ -49,8 +49,8 @@ struct TcpFabricOptions {
                      std::string_view detail)>
       on_rejected;
 
-  // What connections are encrypted with, in both directions; null: they are
-  // not. A peer that does otherwise is not understood.
+  // Certificate and authorities with which connections are encrypted, in both
+  // directions; null: they are not. Peers that do otherwise are ended.
   std::shared_ptr<const TlsSettings> tls;
 
   // Number of the host to connect from; empty: the kernel chooses.

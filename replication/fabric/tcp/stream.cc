@@ -31,6 +31,10 @@ std::string Stream::failure() const {
   return session_ == nullptr ? "" : session_->failure();
 }
 
+bool Stream::has_ended() const {
+  return session_ != nullptr && session_->has_ended();
+}
+
 IoResult Stream::Send(std::span<iovec> from) {
   if (session_ != nullptr) return session_->Send(from);
   const IoResult result = SendSome(socket_, from);

@@ -38,6 +38,9 @@ class Stream {
   // kDone, or kFailed.
   std::string peer_name() const;
   std::string failure() const;
+  // Returns whether the peer ended the connection in the handshake of TLS,
+  // without any fault.
+  bool has_ended() const;
 
   // Requires for all below: is_ready().
 

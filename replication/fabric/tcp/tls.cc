@@ -146,7 +146,7 @@ absl::Status Trust(SSL_CTX* context, const TlsTexts& texts) {
   return absl::OkStatus();
 }
 
-// Sets what no file says.
+// Sets the rest, which no file says.
 bool Configure(SSL_CTX* context) {
   // Nothing is resumed: each session proves both certificates.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
@@ -182,7 +182,7 @@ absl::StatusOr<std::shared_ptr<const TlsSettings>> TlsSettings::Make(
 
 // --- Session ----------------------------------------------------------------
 
-// What OpenSSL calls in place of a socket.
+// OpenSSL calls these in place of a socket.
 struct TlsSession::Callbacks {
   static TlsSession& SessionOf(BIO* bio) {
     return *static_cast<TlsSession*>(BIO_get_data(bio));
@@ -190,6 +190,7 @@ struct TlsSession::Callbacks {
 
   static int Write(BIO* bio, const char* data, int bytes) {
     TlsSession& session = SessionOf(bio);
+    BIO_clear_retry_flags(bio);
     const auto* const from = reinterpret_cast<const std::byte*>(data);
     // No exception may pass through OpenSSL.
     const absl::Status kept = WithinMemory([&] {
@@ -205,7 +206,7 @@ struct TlsSession::Callbacks {
     TlsSession& session = SessionOf(bio);
     BIO_clear_retry_flags(bio);
     const size_t count = std::min(static_cast<size_t>(bytes),
-                                  session.received_.size() - session.read_);
+                                  session.received_end_ - session.read_);
     if (count == 0) {
       if (session.is_closed_) return 0;
       BIO_set_retry_read(bio);
@@ -239,7 +240,8 @@ const BIO_METHOD* TlsSession::Method() {
 TlsSession::TlsSession(const TlsSettings& settings, const Descriptor& socket,
                        Side side)
     : socket_(socket), ssl_(SSL_new(settings.context_.get()), SSL_free) {
-  BIO* const bio = BIO_new(Method());
+  const BIO_METHOD* const method = Method();
+  BIO* const bio = method == nullptr ? nullptr : BIO_new(method);
   if (ssl_ == nullptr || bio == nullptr) {
     BIO_free(bio);
     ssl_.reset();
@@ -264,7 +266,7 @@ TlsSession::Progress TlsSession::Fail(std::string why) {
 }
 
 // Returns why OpenSSL ended a call so.
-std::string TlsSession::Describe(int outcome) const {
+std::string TlsSession::Describe(int outcome) {
   if (ran_out_) return "memory ran out";
   const long verified = SSL_get_verify_result(ssl_.get());
   if (verified != X509_V_OK) {
@@ -273,7 +275,10 @@ std::string TlsSession::Describe(int outcome) const {
   }
   const bool is_end = outcome == SSL_ERROR_ZERO_RETURN ||
                       outcome == SSL_ERROR_SYSCALL || is_closed_;
-  if (is_end && ERR_peek_last_error() == 0) return "it ended the connection";
+  if (is_end && ERR_peek_last_error() == 0) {
+    has_ended_ = true;
+    return "it ended the connection";
+  }
   return absl::StrCat("TLS: ", ErrorsOfThread::Text());
 }
 
@@ -351,26 +356,34 @@ bool TlsSession::Fill() {
   received_.resize(kReadBytes);
   read_ = 0;
   const IoResult result = ReceiveSome(socket_, received_);
-  received_.resize(result.bytes);
+  received_end_ = result.bytes;
   has_drained_ = result.bytes < kReadBytes;
   is_closed_ = result.outcome == IoOutcome::kClosed;
   return result.outcome == IoOutcome::kSome;
 }
 
 IoResult TlsSession::Receive(std::span<std::byte> into) {
+  // A send has failed: the peer hears nothing more.
+  if (!failure_.empty()) return {IoOutcome::kClosed, 0};
   const ErrorsOfThread errors;
+  bool has_filled = false;
   for (;;) {
     size_t bytes = 0;
     const int got = SSL_read_ex(ssl_.get(), into.data(), into.size(), &bytes);
+    if (unsent_.size() - sent_ > kUnsentMax) {
+      Fail("it asks for more answers of TLS than it takes");
+      return {IoOutcome::kClosed, 0};
+    }
     if (got == 1) return {IoOutcome::kSome, bytes};
     const int outcome = SSL_get_error(ssl_.get(), got);
     if (outcome != SSL_ERROR_WANT_READ) {
       Fail(Describe(outcome));
       return {IoOutcome::kClosed, 0};
     }
-    if (Fill()) continue;
-    if (!is_closed_) return {IoOutcome::kNothing, 0};
-    // OpenSSL is told the end.
+    if (has_filled && !is_closed_) return {IoOutcome::kNothing, 0};  // FTL4
+    has_filled = true;
+    if (!Fill() && !is_closed_) return {IoOutcome::kNothing, 0};
+    // OpenSSL is told an end, too.
   }
 }
 

@@ -7,18 +7,23 @@
 // peer that is gone raises no signal. Both sides show a certificate. The name
 // in it, a URI, is what a program may know of its peer.
 //
-// There is one cipher suite, ChaCha20-Poly1305: a key of AES-GCM must be
-// replaced after some hundred GiB (RFC 8446, 5.5), which a stream of records
-// reaches, and one of ChaCha20-Poly1305 need not.
+// There is one cipher suite, ChaCha20-Poly1305. A key of AES-GCM must be
+// replaced after some 2^24.5 full records (RFC 8446, 5.5). A busy log reaches
+// that within hours, and libssl does not replace keys by itself. A key of
+// ChaCha20-Poly1305 has no such limit.
 //
 // Invariants:
 //   FTL1. No byte of a program is sent or taken before the peer has proved a
 //         certificate that one of the authorities signed, that is valid now,
 //         and that names the peer by one URI.
-//   FTL2. What a send takes has been read when it returns: memory that is
+//   FTL2. Bytes that a send takes have been read when it returns: memory that
+//   is
 //         referred to may change then.
 //   FTL3. At most kBatchBytes are encrypted ahead of the kernel, and at most
-//         kReadBytes are read ahead of the decryption.
+//         kReadBytes are read ahead of the decryption. The answers that TLS
+//         itself gives come on top: up to kUnsentMax in all.
+//   FTL4. One call reads the socket once, whatever it finds: a peer that sends
+//         only what is TLS's own keeps nobody else waiting.
 // Thread safety: TlsSettings: all members by many threads. TlsSession: none.
 // References: RFC 8446; docs/design/fabric.md#encryption.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TLS_H_
@@ -50,7 +55,7 @@ struct TlsTexts {
   std::string authorities_name = "authorities";
 };
 
-// What all sessions of one process share.
+// The part that all sessions of one process share.
 class TlsSettings {
  public:
   // Errors: InvalidArgument (no such text; a key with a passphrase, or of
@@ -77,6 +82,7 @@ class TlsSession {
  public:
   static constexpr size_t kBatchBytes = size_t{256} << 10;
   static constexpr size_t kReadBytes = size_t{64} << 10;
+  static constexpr size_t kUnsentMax = 2 * kBatchBytes;
 
   enum class Side { kConnects, kAccepts };
   enum class Progress {
@@ -110,7 +116,7 @@ class TlsSession {
   IoResult Receive(std::span<std::byte> into);
   // Returns whether Receive may have more at once, though the socket has
   // nothing.
-  bool has_unread() const { return read_ < received_.size(); }
+  bool has_unread() const { return read_ < received_end_; }
   // Returns whether the socket had nothing more when it was read last.
   bool has_drained() const { return has_drained_ && !has_unread(); }
 
@@ -119,6 +125,8 @@ class TlsSession {
   // Returns why the session has failed, as a sentence without its full stop;
   // empty: it has not.
   const std::string& failure() const { return failure_; }
+  // Returns whether the peer just ended the connection, without any fault.
+  bool has_ended() const { return has_ended_; }
 
  private:
   struct Callbacks;
@@ -126,7 +134,7 @@ class TlsSession {
 
   bool Fill();
   Progress Fail(std::string why);
-  std::string Describe(int outcome) const;
+  std::string Describe(int outcome);
   bool LearnPeer();
 
   const Descriptor& socket_;
@@ -134,11 +142,13 @@ class TlsSession {
   std::vector<std::byte> unsent_;    // encrypted
   size_t sent_ = 0;                  // of these
   uint64_t sent_bytes_ = 0;          // ever
-  std::vector<std::byte> received_;  // still encrypted
-  size_t read_ = 0;                  // of these
+  std::vector<std::byte> received_;  // still encrypted, up to received_end_
+  size_t received_end_ = 0;
+  size_t read_ = 0;  // of these
   bool has_drained_ = false;
   bool is_closed_ = false;  // by the peer
-  bool ran_out_ = false;    // of memory, in a callback
+  bool has_ended_ = false;
+  bool ran_out_ = false;  // of memory, in a callback
   std::string peer_name_;
   std::string failure_;
 };

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -85,32 +86,43 @@ class EncryptedClusterTest : public ::testing::Test {
     std::ofstream(path) << absl::StrReplaceAll(text, words);
     return path;
   }
-  // What node `asked` says to a process that shows the certificate of node
-  // `shown` and asks, as node `acts_as`, for an epoch of node `epoch_of`.
-  absl::Status AskForEpoch(uint64_t asked, uint64_t shown, uint64_t acts_as,
-                           uint64_t epoch_of) {
+  // Returns what node `asked` says to a process that shows the certificate of
+  // node `shown`, and makes this request as node `acts_as`.
+  absl::Status Ask(uint64_t asked, uint64_t shown, uint64_t acts_as,
+                   recovery::Message request) {
     const auto cluster = quorum::LoadClusterFile(cluster_.file());
     EXPECT_TRUE(cluster.ok()) << cluster.status();
     auto connectivity = Connectivity::Open(*cluster, NodeId(shown));
     EXPECT_TRUE(connectivity.ok()) << connectivity.status();
-    const quorum::PrimaryId self = {NodeId(acts_as), 5};
-    recovery::Prepare prepare;
-    prepare.promise = {
-        quorum::PackBallot({.counter = 9, .primary = {NodeId(epoch_of), 5}}),
-        self};
-    ControlCall call(
-        *(*connectivity)->fabric,
-        {.address = cluster_.AddressOf(static_cast<int>(asked)),
-         .node = NodeId(asked),
-         .hello = {cluster->cluster_id,
-                   quorum::LogIdOf(cluster->cluster_id, "main"), self},
-         .deadline = InPatience(),
-         .credentials = {cluster->key, &(*connectivity)->random}},
-        prepare);
-    FabricPump(*(*connectivity)->fabric)
-        .RunUntil([&] { return call.done(); }, InPatience(), call);
+    fabric::Fabric& fabric = *(*connectivity)->fabric;
+    ControlCall call(fabric,
+                     {.address = cluster_.AddressOf(static_cast<int>(asked)),
+                      .node = NodeId(asked),
+                      .hello = {cluster->cluster_id,
+                                quorum::LogIdOf(cluster->cluster_id, "main"),
+                                {NodeId(acts_as), kIncarnation}},
+                      .deadline = InPatience(),
+                      .credentials = {cluster->key, &(*connectivity)->random}},
+                     std::move(request));
+    FabricPump(fabric).RunUntil([&] { return call.done(); }, InPatience(),
+                                call);
     return call.status();
   }
+  static recovery::Prepare Prepare(uint64_t acts_as, uint64_t epoch_of) {
+    recovery::Prepare prepare;
+    prepare.promise = {
+        quorum::PackBallot(
+            {.counter = 9, .primary = {NodeId(epoch_of), kIncarnation}}),
+        {NodeId(acts_as), kIncarnation}};
+    return prepare;
+  }
+  static void ExpectRefused(const absl::Status& status) {
+    EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("is that of node 3, and it acts as node 1"));
+  }
+
+  static constexpr uint64_t kIncarnation = 5;
 
   TestCluster cluster_{3, 2, TestCluster::Machines{.encrypts = true}};
 };
@@ -175,7 +187,7 @@ TEST_F(EncryptedClusterTest, FilesOfAnotherProcessAreRefusedAtOnce) {
   EXPECT_TRUE(absl::IsPermissionDenied(log.status())) << log.status();
   EXPECT_THAT(std::string(log.status().message()),
               AllOf(HasSubstr("node-3.pem"),
-                    HasSubstr("is that of node 3, and it acts as node 1")));
+                    HasSubstr("is that of node 3, not of node 1")));
 }
 
 TEST_F(EncryptedClusterTest, KeyThatOthersMayReadIsRefused) {
@@ -190,18 +202,30 @@ TEST_F(EncryptedClusterTest, KeyThatOthersMayReadIsRefused) {
 // A stolen key of node 3, and the cluster's.
 TEST_F(EncryptedClusterTest, EpochsOfANodeAreForThatNode) {
   Format();
-  const auto refused = [](const absl::Status& status) {
-    EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
-    EXPECT_THAT(std::string(status.message()),
-                HasSubstr("is that of node 3, and it acts as node 1"));
-  };
-  refused(AskForEpoch(/*asked=*/2, /*shown=*/3, /*acts_as=*/1, /*epoch_of=*/1));
-  refused(AskForEpoch(2, 3, 1, 3));
-  refused(AskForEpoch(2, 3, 3, 1));
-  const absl::Status own = AskForEpoch(2, 3, 3, 3);
+  ExpectRefused(Ask(/*asked=*/2, /*shown=*/3, /*acts_as=*/1, Prepare(1, 1)));
+  ExpectRefused(Ask(2, 3, 1, Prepare(1, 3)));
+  ExpectRefused(Ask(2, 3, 3, Prepare(3, 1)));
+  const absl::Status own = Ask(2, 3, 3, Prepare(3, 3));
   EXPECT_TRUE(own.ok()) << own;
-  const absl::Status person = AskForEpoch(1, 0, 1, 1);
+  const absl::Status person = Ask(1, 0, 1, Prepare(1, 1));
   EXPECT_TRUE(person.ok()) << person;
+}
+
+// RS3. The thief would end the primary of node 1, or stand in its name.
+TEST_F(EncryptedClusterTest, NodeAloneReleasesClaimsAndStands) {
+  Format();
+  ExpectRefused(Ask(1, 3, 1, recovery::Release{}));
+  recovery::Claim claim;
+  claim.promise = Prepare(1, 1).promise;
+  ExpectRefused(Ask(1, 3, 1, claim));
+  recovery::Hear stands;
+  stands.standing = recovery::Standing::kReady;
+  ExpectRefused(Ask(1, 3, 1, stands));
+  // Asking is for all.
+  const absl::Status asks = Ask(1, 3, 1, recovery::Hear{});
+  EXPECT_TRUE(asks.ok()) << asks;
+  const absl::Status own = Ask(1, 1, 1, stands);
+  EXPECT_TRUE(own.ok()) << own;
 }
 
 // Node 3 listens where node 1 should: its acks would count as node 1's.

@@ -178,7 +178,8 @@ class AppendSession:
     def lost(self, last_admitted: Optional[int] = None) -> None:
         """The connection was lost, or the primary takes no requests any more.
         `last_admitted`: the primary said that it has admitted nothing above
-        this sequence on the connection. Those count as never sent then."""
+        this sequence on the connection. Requests above it count as never
+        sent then."""
         if self.state is not State.READY:
             return
         self.state = State.LOST

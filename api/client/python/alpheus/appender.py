@@ -360,11 +360,12 @@ class Appender:
             self._session.done(run.first_sequence, run.count,
                                wire.first_of(run))
             self._superseded = 0
-            self._room_backoff.succeeded()
         for refusal in answers.refused:
             if not self._take_refusal(refusal):
                 stream.cancel()
                 break
+        if answers.done and self._no_room_until <= time.monotonic():
+            self._room_backoff.succeeded()
         if answers.HasField("last_admitted"):
             stream.last_admitted = answers.last_admitted
             stream.end()

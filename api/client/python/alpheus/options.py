@@ -26,7 +26,8 @@ class LogClientOptions:
     durability: when requests are answered that say nothing of it themselves.
     limits: how much may have no answer.
     rests: rests between two rounds of a search for the primary.
-    room_rests: rests of a client whose log has no room.
+    room_rests: rests of a client whose log has no room, or whose token has used
+        up its rate.
     message_bytes_max: bytes of payloads of a message, unless it has one.
     answer_seconds: that a node has to answer one question, and to take a
         connection.
