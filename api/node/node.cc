@@ -291,6 +291,9 @@ void Node::ReportKey() const {
                    : "cluster key: none. Anyone who reaches this node's "
                      "address can open its logs, read them, and end their "
                      "primaries; name a key_file in the cluster file");
+  if (!cluster_.encryption) return;
+  options_.say(absl::StrCat("encryption: TLS 1.3; the authorities are in ",
+                            cluster_.encryption->authorities_file));
 }
 
 namespace {

@@ -165,7 +165,7 @@ class Node final : private recovery::LogCreator,
   recovery::ReplicaServerOptions ServerOptions();
   recovery::ScrubbingOptions Scrubbing() const;
   absl::Status ReportPlatform() const;
-  // Reports the key and the members.
+  // Reports the key, the encryption and the members.
   void ReportKey() const;
   void NoteRejected(std::string_view peer, fabric::UnauthenticatedEnd why,
                     std::string_view detail);

@@ -128,6 +128,7 @@ class EncryptedClusterTest : public ::testing::Test {
 };
 
 TEST_F(EncryptedClusterTest, LogGoesOnAsEver) {
+  EXPECT_THAT(cluster_.Reported(), HasSubstr("encryption: TLS 1.3"));
   Format();
   Append(1, "one");
   Append(2, "two");
