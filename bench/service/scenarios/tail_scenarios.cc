@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "bench/harness/interleave.h"
 #include "bench/replicated/candidates/own_process.h"
 #include "bench/replicated/scenarios/contest.h"
@@ -41,7 +42,7 @@ using Quantiles = std::map<std::string, std::vector<double>>;
 void AddQuantiles(const std::string& of, std::vector<double> times,
                   Quantiles* samples) {
   for (const auto& [metric, value] : replicated::Summarize(std::move(times))) {
-    (*samples)[of + " " + metric].push_back(value);
+    (*samples)[absl::StrCat(of, " ", metric)].push_back(value);
   }
 }
 
