@@ -406,12 +406,11 @@ TEST_F(PacedAccessTest, RequestsOfAStreamBeyondTheRateAreRefused) {
   ASSERT_TRUE(client.Open().ok());
   AppendingStream stream(client);
   ASSERT_TRUE(stream.Send(1, {large_, "b", "c"}));
-  ASSERT_TRUE(stream.ReadUntilDone(1));
-  while (stream.answers.refused_size() < 2) {
-    v1::AppendStreamResponse more;
-    ASSERT_TRUE(stream.stream().Read(&more));
-    stream.answers.MergeFrom(more);
-  }
+  const grpc::Status end = stream.Finish();
+  EXPECT_TRUE(end.ok()) << end.error_message();
+  ASSERT_EQ(stream.answers.done_size(), 1);
+  EXPECT_EQ(stream.answers.done(0).count(), 1u);
+  ASSERT_EQ(stream.answers.refused_size(), 2);
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(stream.answers.refused(i).sequence(),
               static_cast<uint64_t>(i + 2));
