@@ -36,6 +36,8 @@ class AdminTest : public ServiceClusterTest {
   void SetUp() override {
     ServiceClusterTest::SetUp();
     AwaitAllInSync();
+    // A primary whose member promised another epoch has handed over (ELE9).
+    FindPrimary();
     const grpc::Status opened = client_->Open();
     ASSERT_TRUE(opened.ok()) << opened.error_message();
     MustAppend("first");
