@@ -60,9 +60,11 @@ ROOM_RANK = {
     "tools/cli": {"io": 0, "plan": 1, "source": 1, "verify": 1, "write": 1,
                   "reports": 2, "commands": 3, "bench": 4, "": 5},
     "bench": {"harness": 0, "local": 1, "ordered_store": 2, "replicated": 2,
-              "failover": 3, "remotelog": 3, "rocksdb": 3},
+              "failover": 3, "remotelog": 3, "rocksdb": 3, "service": 3},
     "bench/local": {"candidates": 0, "scenarios": 1, "": 2},
     "bench/replicated": {"candidates": 0, "peers": 1, "scenarios": 2, "": 3},
+    "bench/service": {"load": 0, "grpc": 1, "cluster": 2, "contestants": 3,
+                      "scenarios": 4, "": 5},
 }
 
 # namespace: a source in one of these folders declares in its namespace, or
@@ -129,10 +131,12 @@ DOORS = (
     # A benchmark is a client of etcd, whose interface is gRPC.
     ("gRPC", r"(grpc|grpcpp|grpc\+\+)/|.*\.grpc\.pb\.h",
      ("api/grpc/", "api/client/grpc/", "tests/api/grpc/",
-      "tests/api/client/grpc/", "bench/replicated/peers/etcd_cluster.cc")),
+      "tests/api/client/grpc/", "bench/replicated/peers/etcd_cluster.cc",
+      "bench/service/grpc/")),
     ("protobuf", r"google/protobuf/|.*\.pb\.h",
      ("api/grpc/", "api/client/grpc/", "tests/api/grpc/",
-      "tests/api/client/grpc/", "bench/replicated/peers/etcd_cluster.cc")),
+      "tests/api/client/grpc/", "bench/replicated/peers/etcd_cluster.cc",
+      "bench/service/grpc/")),
     ("hiredis", r"hiredis/", ("bench/replicated/peers/redis_client.h",
                                "bench/replicated/peers/redis_client.cc")),
     ("libcrypto", r"openssl/", ("quorum/members/cluster_key.cc",

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints tables, aims and the paper's claims for a run of bench_local,
 bench_replicated, bench_rocksdb or bench_ordered_store, tables and aims for one
-of bench_failover, or tables and the taxonomy's findings for one of
+of bench_failover or bench_service, or tables and the taxonomy's findings for one of
 bench_remotelog, and draws the figures.
 
 usage: report.py RESULT.json FOLDER
@@ -21,6 +21,7 @@ import ordered_store
 import remotelog
 import replicated
 import rocksdb_wal
+import service
 import tables
 import targets
 from results import Results
@@ -50,7 +51,7 @@ def local_text(results):
 TEXTS = {"local": local_text, "replicated": replicated.to_text,
          "remotelog": remotelog.to_text, "rocksdb": rocksdb_wal.to_text,
          "ordered_store": ordered_store.to_text,
-         "failover": failover.to_text}
+         "failover": failover.to_text, "service": service.to_text}
 
 
 def draw(results, name, folder):
@@ -61,6 +62,7 @@ def draw(results, name, folder):
         import remotelog_figure
         import replicated_figure
         import rocksdb_figure
+        import service_figure
     except ImportError as error:
         print("skipped: plots: %s (Debian: python3-matplotlib)" % error)
         return 0
@@ -68,7 +70,7 @@ def draw(results, name, folder):
     drawing = {"local": figures, "replicated": replicated_figure,
                "remotelog": remotelog_figure, "rocksdb": rocksdb_figure,
                "ordered_store": ordered_store_figure,
-               "failover": failover_figure}
+               "failover": failover_figure, "service": service_figure}
     drawn, skipped = drawing[name].draw_all(results, folder)
     for path in drawn:
         print("drawn: " + path)

@@ -28,6 +28,7 @@ class OwnProcess {
   ~OwnProcess();  // by SIGKILL; it is gone then
 
   const std::string& said() const { return said_; }
+  pid_t pid() const { return pid_; }
   // Sends the signal.
   void Signal(int signal) const;
 

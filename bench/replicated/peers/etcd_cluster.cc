@@ -205,6 +205,7 @@ absl::StatusOr<std::unique_ptr<EtcdCluster>> EtcdCluster::Start(
 
 void EtcdCluster::End() {
   clients_.clear();
+  client_ports_.clear();
   members_.clear();
   folder_.reset();
 }
@@ -227,6 +228,7 @@ absl::Status EtcdCluster::StartMembers(const std::string& parent, int count,
                            absl::StrCat(folder_->path(), "/m", i, ".log")));
     members_.push_back(std::move(member));
     clients_.push_back(std::make_unique<EtcdClient>(ports[i].client));
+    client_ports_.push_back(ports[i].client);
   }
   return AwaitReady(members_, kEtcdStartTimeout, [&] { return FindLeader(); });
 }

@@ -67,6 +67,8 @@ class EtcdCluster {
   size_t size() const { return members_.size(); }
   PeerProcess& member(size_t i) { return members_[i]; }
   EtcdClient& client(size_t i) { return *clients_[i]; }
+  // Returns where a member listens for further clients.
+  uint16_t client_port(size_t i) const { return client_ports_[i]; }
   // Return the id of a member, and who was leader when they had started.
   uint64_t id(size_t i) const { return ids_[i]; }
   size_t leader() const { return leader_; }
@@ -83,6 +85,7 @@ class EtcdCluster {
   std::optional<ScratchFolder> folder_;
   std::vector<PeerProcess> members_;
   std::vector<std::unique_ptr<EtcdClient>> clients_;
+  std::vector<uint16_t> client_ports_;
   std::vector<uint64_t> ids_;
   size_t leader_ = 0;
 };

@@ -35,6 +35,7 @@ class PeerProcess {
   PeerProcess& operator=(PeerProcess&& other) = delete;
   ~PeerProcess();  // ends it
 
+  pid_t pid() const { return pid_; }
   // Sends the signal.
   void Signal(int signal) const;
   // Checks that it runs. Errors: Unavailable: it has ended; with its last
