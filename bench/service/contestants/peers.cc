@@ -34,7 +34,8 @@ absl::StatusOr<Sample> RunByOne(const Load& load, uint64_t records,
   int64_t last = NowNanos();
   const int64_t begin = last + load.warm_up_ns;
   int64_t measured_from = 0;
-  while (last < begin + load.run_ns) {
+  // A busy machine may append nothing in that time.
+  while (last < begin + load.run_ns || sample.latency_us.empty()) {
     const bool is_measured = last >= begin;
     if (is_measured && measured_from == 0) measured_from = last;
     ALPHEUS_RETURN_IF_ERROR(append());

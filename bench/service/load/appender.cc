@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/service/load/appender.h"
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -24,7 +26,8 @@ absl::StatusOr<Sample> RunOneByOne(
   int64_t last = NowNanos();
   const int64_t begin = last + load.warm_up_ns;
   int64_t measured_from = 0;
-  while (last < begin + load.run_ns) {
+  // A busy machine may give no answer in that time.
+  while (last < begin + load.run_ns || sample.latency_us.empty()) {
     const bool is_measured = last >= begin;
     if (is_measured && measured_from == 0) measured_from = last;
     ALPHEUS_ASSIGN_OR_RETURN(const uint64_t lsn, appender.Append(payload));
@@ -72,7 +75,8 @@ class Window : public std::enable_shared_from_this<Window> {
                                stream.latency_us.begin(),
                                stream.latency_us.end());
     }
-    sample.seconds = MicrosBetween(begin_ns_, end_ns_) / 1e6;
+    sample.seconds =
+        MicrosBetween(begin_ns_, std::max(end_ns_, late_ns_.load())) / 1e6;
     return sample;
   }
 
@@ -97,11 +101,21 @@ class Window : public std::enable_shared_from_this<Window> {
     if (!lsn.ok()) return End(lsn.status());
     appended_(*lsn);
     const int64_t now = NowNanos();
-    if (now >= begin_ns_ && now < end_ns_) {
+    if (IsMeasured(now)) {
       stream.latency_us.push_back(MicrosBetween(sent, now));
     }
     if (now >= end_ns_) return End(absl::OkStatus());
     Send(appender, stream);
+  }
+
+  // A busy machine may give no answer in the time of the turn. The turn then
+  // lasts until the first one.
+  bool IsMeasured(int64_t now) {
+    if (now < begin_ns_) return false;
+    const bool is_first = !has_measured_.exchange(true);
+    if (now < end_ns_) return true;
+    if (is_first) late_ns_ = now;
+    return is_first;
   }
 
   void End(const absl::Status& status) {
@@ -115,6 +129,8 @@ class Window : public std::enable_shared_from_this<Window> {
   const int64_t begin_ns_;
   const int64_t end_ns_;
   std::vector<Stream> streams_;
+  std::atomic<bool> has_measured_{false};
+  std::atomic<int64_t> late_ns_{0};  // of a first answer after end_ns_
   std::mutex mutex_;
   std::condition_variable changed_;
   uint64_t under_way_ = 0;
