@@ -61,6 +61,7 @@ void AppendSession::Resumed(
   resumption_ = resumption;
   state_ = State::kReady;
   for (Request& request : requests_) SetSent(request, false);
+  unsent_from_ = lowest_unanswered();
   while (!requests_.empty() && requests_.front().sequence <= last) {
     const uint64_t sequence = requests_.front().sequence;
     Appended appended;
@@ -86,8 +87,8 @@ Sending AppendSession::TakeToSend(size_t bytes_max) {
   Sending sending;
   sending.lowest_unanswered = lowest_unanswered();
   sending.resumption = resumption_;
-  auto request = std::ranges::find_if(
-      requests_, [](const Request& one) { return !one.is_sent; });
+  auto request = std::find_if(LowerBound(unsent_from_), requests_.end(),
+                              [](const Request& one) { return !one.is_sent; });
   size_t bytes = 0;
   for (; request != requests_.end() && !request->is_sent; ++request) {
     bytes += request->payload.bytes();
@@ -104,6 +105,8 @@ Sending AppendSession::TakeToSend(size_t bytes_max) {
     SetSent(*request, true);
     sending.payloads.push_back(&request->payload);
   }
+  unsent_from_ =
+      request == requests_.end() ? next_sequence_ : request->sequence;
   return sending;
 }
 
@@ -122,19 +125,32 @@ void AppendSession::Refused(uint64_t sequence, const absl::Status& error) {
 
 void AppendSession::SetBack(uint64_t sequence) {
   const auto request = Find(sequence);
-  if (request != requests_.end()) SetSent(*request, false);
+  if (request == requests_.end()) return;
+  SetSent(*request, false);
+  unsent_from_ = std::min(unsent_from_, sequence);
 }
 
 void AppendSession::SetSent(Request& request, bool is_sent) {
   if (request.is_sent == is_sent) return;
   request.is_sent = is_sent;
-  is_sent ? ++sent_ : --sent_;
+  const size_t bytes = request.payload.bytes();
+  if (is_sent) {
+    ++sent_;
+    sent_bytes_ += bytes;
+  } else {
+    --sent_;
+    sent_bytes_ -= bytes;
+  }
+}
+
+std::deque<AppendSession::Request>::iterator AppendSession::LowerBound(
+    uint64_t sequence) {
+  return std::ranges::lower_bound(requests_, sequence, {}, &Request::sequence);
 }
 
 std::deque<AppendSession::Request>::iterator AppendSession::Find(
     uint64_t sequence) {
-  const auto found =
-      std::ranges::lower_bound(requests_, sequence, {}, &Request::sequence);
+  const auto found = LowerBound(sequence);
   return found != requests_.end() && found->sequence == sequence
              ? found
              : requests_.end();

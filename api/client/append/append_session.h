@@ -124,6 +124,8 @@ class AppendSession {
   bool HasToSend() const {
     return state_ == State::kReady && sent_ < requests_.size();
   }
+  // Returns the bytes of requests that TakeToSend has not returned yet.
+  size_t unsent_bytes() const { return bytes_ - sent_bytes_; }
   // Returns whether a request was sent that has no answer.
   bool IsAwaiting() const { return sent_ > 0; }
 
@@ -176,6 +178,9 @@ class AppendSession {
   void SetSent(Request& request, bool is_sent);
   // Answers a request and drops it. Does nothing if it is answered already.
   void Answer(uint64_t sequence, absl::StatusOr<Appended> answer);
+  // Returns the first request with this sequence or a later one.
+  std::deque<Request>::iterator LowerBound(uint64_t sequence);
+  // Returns the request with this sequence, or the end.
   std::deque<Request>::iterator Find(uint64_t sequence);
 
   const AppendLimits limits_;
@@ -189,6 +194,10 @@ class AppendSession {
   size_t bytes_ = 0;
   std::deque<Request> requests_;  // without an answer, in order
   size_t sent_ = 0;               // of them
+  size_t sent_bytes_ = 0;
+  // All requests below this sequence were sent. So a search for the next one
+  // to send passes none of those that wait for their answers.
+  uint64_t unsent_from_ = 1;
 };
 
 }  // namespace alpheus::client

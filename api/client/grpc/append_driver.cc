@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "api/client/grpc/places.h"
 #include "api/client/grpc/request_error.h"
 #include "log/base/clock.h"
+#include "log/base/thread_token.h"
 
 namespace alpheus::client {
 namespace {
@@ -75,15 +75,16 @@ absl::Status AppendDriver::Append(Payload payload, AppendCallback callback) {
   }
   const Lock lock(mutex_);
   const auto taken = session_.Append(
-      std::move(payload),
-      [this, callback = std::move(callback)](absl::StatusOr<Appended> answer) {
+      std::move(payload), [this, callback = std::move(callback)](
+                              absl::StatusOr<Appended> answer) mutable {
         ++unheard_;
-        callbacks_.push_back([callback, answer = std::move(answer)] {
-          if (callback) callback(answer);
-        });
+        answered_.push_back({std::move(callback), std::move(answer)});
       });
   if (!taken.ok()) return taken.status();
-  if (call_ != nullptr) call_->Send();
+  // RunCallbacks sends what its callbacks append.
+  const bool waits = calling_ == ThreadToken() &&
+                     session_.unsent_bytes() < options_.message_bytes_max;
+  if (call_ != nullptr && !waits) call_->Send();
   return absl::OkStatus();
 }
 
@@ -93,10 +94,10 @@ absl::Status AppendDriver::Flush(absl::Duration timeout) {
   };
   Lock lock(mutex_);
   if (timeout == absl::InfiniteDuration()) {
-    changed_.wait(lock, is_done);
+    heard_.wait(lock, is_done);
     return absl::OkStatus();
   }
-  if (changed_.wait_for(lock, absl::ToChronoNanoseconds(timeout), is_done)) {
+  if (heard_.wait_for(lock, absl::ToChronoNanoseconds(timeout), is_done)) {
     return absl::OkStatus();
   }
   return absl::DeadlineExceededError(
@@ -110,17 +111,23 @@ std::string AppendDriver::LastSaid() {
 
 void AppendDriver::RunCallbacks() {
   Lock lock(mutex_);
-  if (std::exchange(is_calling_, true)) return;  // another thread runs them
-  while (!callbacks_.empty()) {
-    const std::function<void()> callback = std::move(callbacks_.front());
-    callbacks_.pop_front();
+  if (calling_ != 0) return;  // another thread runs them
+  calling_ = ThreadToken();
+  std::vector<Answered> together;
+  while (!answered_.empty()) {
+    together.swap(answered_);
     lock.unlock();
-    callback();
+    for (Answered& one : together) {
+      if (one.callback) one.callback(std::move(one.answer));
+    }
+    const size_t heard = together.size();
+    together.clear();
     lock.lock();
-    --unheard_;
+    unheard_ -= heard;
+    if (call_ != nullptr) call_->Send();
   }
-  is_calling_ = false;
-  changed_.notify_all();
+  calling_ = 0;
+  heard_.notify_all();
 }
 
 // --- The thread --------------------------------------------------------------

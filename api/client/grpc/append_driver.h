@@ -21,6 +21,10 @@
 //         (PSR3), so that a stream that always ends keeps no core busy.
 //   ADR5. At its end a client that has all its answers is closed in the log, if
 //         its primary can be reached.
+//   ADR6. Requests that callbacks append are sent together, once the callbacks
+//         of all answers that came together have run, or a message is full. So
+//         a client that sends the next request at each answer has messages as
+//         large as its answers.
 // Thread safety: all members by many threads. Start and Stop once each.
 // References: docs/design/service.md.
 #ifndef ALPHEUS_API_CLIENT_GRPC_APPEND_DRIVER_H_
@@ -32,12 +36,11 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -76,6 +79,11 @@ class AppendDriver final : private AppendCall::Owner {
   using Stub = v1::LogService::Stub;
   using Lock = std::unique_lock<std::mutex>;
 
+  struct Answered {
+    AppendCallback callback;
+    absl::StatusOr<Appended> answer;
+  };
+
   // --- The thread ---
 
   void Run();
@@ -95,7 +103,8 @@ class AppendDriver final : private AppendCall::Owner {
   grpc::Status Ask(grpc::Status (Stub::*method)(grpc::ClientContext*,
                                                 const Request&, Response*),
                    Stub& stub, const Request& request, Response* response);
-  // Runs the callbacks of requests that were answered (ADR2).
+  // Runs the callbacks of requests that were answered (ADR2), and sends what
+  // they have appended (ADR6).
   void RunCallbacks();
 
   // --- AppendCall::Owner; under the lock ---
@@ -116,18 +125,20 @@ class AppendDriver final : private AppendCall::Owner {
   NodeStubs stubs_;  // of the thread
   BackgroundThread thread_;
 
-  std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
+  std::mutex mutex_;                 // guards all below
+  std::condition_variable changed_;  // for the thread
+  std::condition_variable heard_;    // for Flush: callbacks have run
   AppendSession session_;
   PrimarySearch search_;
   AppendCall* call_ = nullptr;
   grpc::ClientContext* asking_ = nullptr;  // a question that is under way
   bool is_ending_ = false;
-  int superseded_ = 0;        // since the last answer
-  bool has_no_room_ = false;  // the log, so nothing is sent for a while
-  std::deque<std::function<void()>> callbacks_;
-  size_t unheard_ = 0;  // callbacks that have not run to their end
-  bool is_calling_ = false;
+  int superseded_ = 0;              // since the last answer
+  bool has_no_room_ = false;        // the log, so nothing is sent for a while
+  std::vector<Answered> answered_;  // whose callbacks were not begun
+  size_t unheard_ = 0;              // callbacks that have not run to their end
+  // Token of the thread that runs callbacks; 0: none does.
+  uint32_t calling_ = 0;
   std::string last_said_;
 };
 

@@ -178,6 +178,20 @@ TEST_F(AppendSessionTest, GapEndsAMessage) {
   EXPECT_EQ(Sent(), "c");
 }
 
+// One that is set back is below others that were sent.
+TEST_F(AppendSessionTest, RequestThatIsSetBackIsSentBeforeLaterOnes) {
+  for (const char* text : {"a", "b", "c"}) Append(text);
+  session_.Opened({5, 7}, 5);
+  EXPECT_EQ(Sent(2), "ab");
+  EXPECT_EQ(session_.unsent_bytes(), 1U);
+  session_.SetBack(2);
+  EXPECT_EQ(session_.unsent_bytes(), 2U);
+  EXPECT_EQ(Sent(), "bc");
+  EXPECT_EQ(session_.unsent_bytes(), 0U);
+  Append("d");
+  EXPECT_EQ(Sent(), "d");
+}
+
 TEST_F(AppendSessionTest, RequestsThatWereNeverSentAreNotUnknownAtTheEnd) {
   Append("a");
   session_.Opened({5, 7}, 5);

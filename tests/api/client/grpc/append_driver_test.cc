@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -24,23 +25,49 @@ namespace alpheus::testing {
 namespace {
 
 using Stream = ScriptedPrimary::Stream;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 
 class AppendDriverTest : public ::testing::Test {
  protected:
-  void Start(std::deque<Stream> script) {
+  void Start(std::deque<Stream> script, size_t message_bytes_max = 1'000) {
+    const bool has_script = !script.empty();
     primary_ = std::make_unique<ScriptedPrimary>(std::move(script));
     client::LogClientOptions options;
     options.addresses = {primary_->address()};
+    options.stall_ms = kPatienceMs;
     // On a busy machine a good stream may be given up, too, and nothing is lost
-    // by it.
-    options.stall_ms = 50;
+    // by it. Without a script no stream is silent.
+    if (has_script) options.stall_ms = 50;
+    options.message_bytes_max = message_bytes_max;
     auto client = client::LogClient::Start(options);
     ASSERT_TRUE(client.ok()) << client.status();
     client_ = *std::move(client);
   }
   absl::StatusOr<client::Appended> Append(const std::string& text) {
     return client_->Append({.parts = {text}}, kPatienceDuration);
+  }
+  // Appends "a", whose callback appends each of these letters. Returns what
+  // came after "a", by message, once all have their answers.
+  std::vector<std::string> AppendInCallback(const std::string& letters) {
+    const auto append_all =
+        [this, &letters](const absl::StatusOr<client::Appended>& first) {
+          EXPECT_TRUE(first.ok()) << first.status();
+          for (const char letter : letters) {
+            const absl::Status taken =
+                client_->AppendAsync({.parts = {std::string(1, letter)}}, {});
+            EXPECT_TRUE(taken.ok()) << taken;
+          }
+        };
+    const absl::Status taken =
+        client_->AppendAsync({.parts = {"a"}}, append_all);
+    EXPECT_TRUE(taken.ok()) << taken;
+    const absl::Status flushed = client_->Flush(kPatienceDuration);
+    EXPECT_TRUE(flushed.ok()) << flushed;
+    std::vector<std::string> messages = primary_->messages();
+    EXPECT_FALSE(messages.empty());
+    if (!messages.empty()) messages.erase(messages.begin());
+    return messages;
   }
 
   std::unique_ptr<ScriptedPrimary> primary_;
@@ -103,6 +130,19 @@ TEST_F(AppendDriverTest, RequestThatFitsIntoNoMessageIsRefusedAtOnce) {
   EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
   EXPECT_TRUE(Append("a").ok());
   EXPECT_THAT(primary_->appended(), ElementsAre("a"));
+}
+
+// ADR6.
+TEST_F(AppendDriverTest, RequestsOfOneCallbackAreOneMessage) {
+  Start({});
+  EXPECT_THAT(AppendInCallback("bcdef"), ElementsAre("bcdef"));
+}
+
+// ADR6. What is behind the first message may be sent in one or two.
+TEST_F(AppendDriverTest, FullMessageDoesNotWaitForTheCallbacksEnd) {
+  Start({}, 3);
+  EXPECT_THAT(AppendInCallback("bcdef"), Contains("bcd"));
+  EXPECT_THAT(primary_->appended(), ElementsAre("a", "b", "c", "d", "e", "f"));
 }
 
 // A coroutine that runs to its first await when it is called.

@@ -41,6 +41,11 @@ std::vector<std::string> ScriptedPrimary::appended() const {
   return appended_;
 }
 
+std::vector<std::string> ScriptedPrimary::messages() const {
+  const std::lock_guard lock(mutex_);
+  return messages_;
+}
+
 int ScriptedPrimary::streams() const {
   const std::lock_guard lock(mutex_);
   return streams_;
@@ -105,8 +110,10 @@ grpc::Status ScriptedPrimary::AppendStream(
     SetPlace(kOpenLsn + requests.first().sequence(), run->mutable_first());
     {
       const std::lock_guard lock(mutex_);
+      std::string& message = messages_.emplace_back();
       for (const v1::Payload& payload : requests.payloads()) {
         appended_.push_back(payload.data());
+        message += payload.data();
       }
     }
     if (does == Stream::kAnswers) stream->Write(response);

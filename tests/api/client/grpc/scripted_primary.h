@@ -36,6 +36,8 @@ class ScriptedPrimary final : public v1::LogService::Service {
   std::string address() const;
   // Payloads that it has, in the order of their LSNs.
   std::vector<std::string> appended() const;
+  // The same by message, joined: those of one message are one text.
+  std::vector<std::string> messages() const;
   // How many streams began, and how many clients were closed.
   int streams() const;
   int closed() const;
@@ -60,6 +62,7 @@ class ScriptedPrimary final : public v1::LogService::Service {
   mutable std::mutex mutex_;  // guards all below but the server
   std::deque<Stream> script_;
   std::vector<std::string> appended_;
+  std::vector<std::string> messages_;
   uint64_t resumption_ = 0;
   int streams_ = 0;
   int closed_ = 0;
