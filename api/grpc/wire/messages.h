@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "alpheus/replication_status.h"
 #include "alpheus/v1/log_service.pb.h"
 #include "api/service/clients/client_requests.h"
@@ -69,7 +69,8 @@ class AppendRequestParts {
 
  private:
   service::AppendRequest request_;
-  std::vector<std::span<const std::byte>> payloads_;
+  // Most requests have one payload.
+  absl::InlinedVector<std::span<const std::byte>, 1> payloads_;
 };
 
 }  // namespace alpheus::rpc

@@ -22,13 +22,12 @@ absl::Status ClientTable::Apply(const ServiceRecord& record,
 
 void ClientTable::Note(const Envelope& envelope, const Place& place) {
   if (envelope.kind == ServiceRecordKind::kOpen) {
-    clients_.try_emplace(ClientId{place}, ClientRequests(place));
+    clients_.try_emplace(ClientId{place}, place);
     return;
   }
   // If the client is not known yet, its earlier records are cleaned.
   ClientRequests& client =
-      clients_.try_emplace(envelope.client, ClientRequests(place))
-          .first->second;
+      clients_.try_emplace(envelope.client, place).first->second;
   if (envelope.kind == ServiceRecordKind::kClose) {
     client.NoteEnd(envelope.sequence, place);
   } else {
@@ -40,7 +39,7 @@ void ClientTable::Note(const Envelope& envelope, const Place& place) {
 void ClientTable::NoteTable(std::span<const TableEntry> entries, Lsn lsn) {
   for (const TableEntry& entry : entries) {
     ClientRequests& client =
-        clients_.try_emplace(entry.client, ClientRequests(entry)).first->second;
+        clients_.try_emplace(entry.client, entry).first->second;
     client.Join(entry);
     if (client.ToEntry(entry.client) == entry) {
       saved_[entry.client] = lsn;

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "log/base/bytes.h"
 #include "log/base/mutex.h"
@@ -15,6 +16,9 @@ namespace {
 
 // A record has a header, and ends with a line of the ring.
 constexpr uint64_t kRecordOverhead = 2 * kLineBytes;
+
+// Parts of a record that has one payload: the envelope, and that.
+constexpr size_t kPartsOfOne = 2;
 
 // Returns the room that a record with this payload may take: at the ring's end
 // it leaves unused what is too small for it.
@@ -141,7 +145,7 @@ Verdict ServiceLog::Write(const Envelope& envelope,
   }
   std::array<std::byte, kEnvelopeBytes> head;
   EncodeEnvelope(envelope, head);
-  std::vector<std::span<const std::byte>> parts;
+  absl::InlinedVector<std::span<const std::byte>, kPartsOfOne> parts;
   parts.reserve(body.size() + 1);
   parts.emplace_back(head);
   parts.insert(parts.end(), body.begin(), body.end());
