@@ -142,6 +142,20 @@ absl::Status Measure(const Field& field, const std::string& scenario,
   return absl::OkStatus();
 }
 
+// Says in sight who could take no load of the scenario. `load` is its last one.
+void AddUnable(const Field& field, const std::string& scenario,
+               const Load& load, Report* report) {
+  for (const auto& one : field.all()) {
+    const bool is_measured =
+        std::ranges::any_of(report->measurements, [&](const Measurement& m) {
+          return m.scenario == scenario && m.candidate == one->name();
+        });
+    if (is_measured) continue;
+    report->skips.push_back(
+        {.scenario = scenario, .what = one->name(), .why = one->WhyNot(load)});
+  }
+}
+
 Load LoadOf(const Settings& settings) {
   Load load;
   load.warm_up_ns = settings.warm_up_ms * 1'000'000;
@@ -160,6 +174,7 @@ absl::Status MeasureLatency(const Settings& settings, Report* report) {
     ALPHEUS_RETURN_IF_ERROR(
         Measure(*field, "latency", load, settings.rounds, report));
   }
+  AddUnable(*field, "latency", load, report);
   return absl::OkStatus();
 }
 
@@ -175,6 +190,7 @@ absl::Status MeasureRate(const Settings& settings, Report* report) {
           Measure(*field, "rate", load, settings.rounds, report));
     }
   }
+  AddUnable(*field, "rate", load, report);
   return absl::OkStatus();
 }
 
@@ -190,6 +206,7 @@ absl::Status MeasureStreams(const Settings& settings, Report* report) {
           Measure(*field, "streams", load, settings.rounds, report));
     }
   }
+  AddUnable(*field, "streams", load, report);
   return absl::OkStatus();
 }
 
