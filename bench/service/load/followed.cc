@@ -41,11 +41,14 @@ class Reading {
     });
   }
   ~Reading() {
-    is_over_ = true;
+    End();
     thread_.join();
   }
   Reading(const Reading&) = delete;
   Reading& operator=(const Reading&) = delete;
+
+  // Ends it; does not wait.
+  void End() { is_over_ = true; }
 
   bool is_ready() const { return is_ready_; }
   bool is_at_end() const { return is_at_end_; }
@@ -91,7 +94,23 @@ struct Written {
   std::atomic<int64_t> answered_ns{0};
 };
 
-using Readings = std::vector<std::unique_ptr<Reading>>;
+// A reader ends when its wait for a record does, so all end at the same time.
+class Readings {
+ public:
+  Readings() = default;
+  ~Readings() {
+    for (const auto& one : all_) one->End();
+  }
+  Readings(const Readings&) = delete;
+  Readings& operator=(const Readings&) = delete;
+
+  void Add(std::unique_ptr<Reading> one) { all_.push_back(std::move(one)); }
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+
+ private:
+  std::vector<std::unique_ptr<Reading>> all_;
+};
 
 // Waits until all readers are so. Errors: those of one; DeadlineExceeded.
 absl::Status Await(const Readings& readings, bool (Reading::*is_so)() const) {
@@ -159,7 +178,7 @@ absl::StatusOr<Delivered> RunFollowed(
   const auto turn = static_cast<uint64_t>(NowNanos());
   Readings readings;
   for (uint64_t i = 0; i < pace.readers; ++i) {
-    readings.push_back(std::make_unique<Reading>(make, turn, records));
+    readings.Add(std::make_unique<Reading>(make, turn, records));
   }
   ALPHEUS_RETURN_IF_ERROR(Await(readings, &Reading::is_ready));
   const auto writing = std::make_shared<Writing>(records);
