@@ -48,8 +48,14 @@ uint64_t AppendSession::lowest_unanswered() const {
   return requests_.empty() ? next_sequence_ : requests_.front().sequence;
 }
 
-void AppendSession::Lost() {
-  if (state_ == State::kReady) state_ = State::kLost;
+void AppendSession::Lost(std::optional<uint64_t> last_admitted) {
+  if (state_ != State::kReady) return;
+  state_ = State::kLost;
+  unknown_outcomes_ += static_cast<uint64_t>(
+      std::ranges::count_if(requests_, [&](const Request& request) {
+        return request.is_sent &&
+               (!last_admitted || request.sequence <= *last_admitted);
+      }));
 }
 
 void AppendSession::Resumed(

@@ -140,7 +140,12 @@ class AppendSession {
   uint64_t last_epoch() const { return last_epoch_; }
 
   // The connection was lost, or the primary takes no requests any more.
-  void Lost();
+  // `last_admitted`: the primary said that it has admitted nothing above this
+  // sequence on the connection.
+  void Lost(std::optional<uint64_t> last_admitted = {});
+  // Returns how many outcomes were unknown for a while, so far: a connection
+  // was lost, and nobody had said what became of a request that was sent on it.
+  uint64_t unknown_outcomes() const { return unknown_outcomes_; }
   // The client has resumed with a primary of this epoch. Its log has the
   // client's requests up to `last`, all durable, and it knows the places of
   // some. Requires: kLost.
@@ -189,6 +194,7 @@ class AppendSession {
   size_t bytes_ = 0;
   std::deque<Request> requests_;  // without an answer, in order
   size_t sent_ = 0;               // of them
+  uint64_t unknown_outcomes_ = 0;
 };
 
 }  // namespace alpheus::client

@@ -103,6 +103,11 @@ absl::Status AppendDriver::Flush(absl::Duration timeout) {
       absl::StrCat(session_.unanswered(), " requests have no answer yet"));
 }
 
+uint64_t AppendDriver::UnknownOutcomes() {
+  const Lock lock(mutex_);
+  return session_.unknown_outcomes();
+}
+
 std::string AppendDriver::LastSaid() {
   const Lock lock(mutex_);
   return last_said_;
@@ -270,6 +275,7 @@ void AppendDriver::Serve(Stub& stub) {
   SetPlace(session_.client(), begin.mutable_client());
   begin.set_durability(DurabilityOf(options_.durability));
   begin.set_resumption(session_.resumption());
+  last_admitted_.reset();
   AppendCall call(*this, stub, stubs_.security(), begin);
   call_ = &call;
   // Callers don't wake the thread: it looks at the stream now and then (ADR3).
@@ -288,7 +294,7 @@ void AppendDriver::Serve(Stub& stub) {
     }
   }
   call_ = nullptr;
-  session_.Lost();
+  session_.Lost(last_admitted_);
 }
 
 void AppendDriver::Close(Stub& stub) {
@@ -328,6 +334,7 @@ bool AppendDriver::Take(const v1::AppendStreamResponse& answers) {
   for (const auto& refusal : answers.refused()) {
     if (!TakeRefusal(refusal)) return false;
   }
+  if (answers.has_last_admitted()) last_admitted_ = answers.last_admitted();
   return true;
 }
 

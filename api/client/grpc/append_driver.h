@@ -68,6 +68,8 @@ class AppendDriver final : private AppendCall::Owner {
   // Returns what kept the thread from a primary last, for people; empty:
   // nothing yet.
   std::string LastSaid();
+  // As LogClient::UnknownOutcomes.
+  uint64_t UnknownOutcomes();
   // Waits until all requests have their answers, and all callbacks have run.
   // Errors: DeadlineExceeded.
   absl::Status Flush(absl::Duration timeout);
@@ -123,7 +125,8 @@ class AppendDriver final : private AppendCall::Owner {
   AppendCall* call_ = nullptr;
   grpc::ClientContext* asking_ = nullptr;  // a question that is under way
   bool is_ending_ = false;
-  int superseded_ = 0;        // since the last answer
+  int superseded_ = 0;                     // since the last answer
+  std::optional<uint64_t> last_admitted_;  // as this stream's primary has said
   bool has_no_room_ = false;  // the log, so nothing is sent for a while
   std::deque<std::function<void()>> callbacks_;
   size_t unheard_ = 0;  // callbacks that have not run to their end

@@ -87,4 +87,6 @@ absl::Status LogClient::Flush(absl::Duration timeout) {
   return driver_->Flush(timeout);
 }
 
+uint64_t LogClient::UnknownOutcomes() { return driver_->UnknownOutcomes(); }
+
 }  // namespace alpheus::client

@@ -88,6 +88,10 @@ class LogClient {
   // Waits until all requests have their answers, and all callbacks have run.
   // Errors: DeadlineExceeded.
   absl::Status Flush(absl::Duration timeout = absl::InfiniteDuration());
+  // Returns how many outcomes were unknown for a while, so far: a stream ended,
+  // and its primary had not said what became of a request. The client has
+  // resolved them since, or will. A primary that is drained leaves none.
+  uint64_t UnknownOutcomes();
 
  private:
   explicit LogClient(std::unique_ptr<AppendDriver> driver);

@@ -95,6 +95,7 @@ class AppendSession:
         self._queue: Deque[Request] = collections.deque()  # never sent
         self._numbered: Dict[int, Request] = {}  # in order
         self._set_back: List[int] = []  # sequences to be sent again, in order
+        self.unknown_outcomes = 0  # so far; resolved by resumptions
 
     # --- For who appends ---
 
@@ -174,11 +175,17 @@ class AppendSession:
         """The lowest sequence without an answer. A resumption tells it."""
         return next(iter(self._numbered), self._next_sequence)
 
-    def lost(self) -> None:
-        """The connection was lost, or the primary takes no requests any
-        more."""
-        if self.state is State.READY:
-            self.state = State.LOST
+    def lost(self, last_admitted: Optional[int] = None) -> None:
+        """The connection was lost, or the primary takes no requests any more.
+        `last_admitted`: the primary said that it has admitted nothing above
+        this sequence on the connection."""
+        if self.state is not State.READY:
+            return
+        self.state = State.LOST
+        self.unknown_outcomes += sum(
+            request.is_sent
+            and (last_admitted is None or sequence <= last_admitted)
+            for sequence, request in self._numbered.items())
 
     def resumed(self, epoch: int, resumption: int, last: int,
                 places: Mapping[int, Place]) -> None:

@@ -141,6 +141,12 @@ class Appender:
             self._sendable.notify()
         return future
 
+    @property
+    def unknown_outcomes(self) -> int:
+        """How many outcomes were unknown for a while, so far."""
+        with self._lock:
+            return self._session.unknown_outcomes
+
     def withdraw(self, future: AppendFuture) -> None:
         """Drops the request of a future that was cancelled."""
         with self._lock:
@@ -315,7 +321,7 @@ class Appender:
             with self._lock:
                 stream.end()
                 self._stream = None
-                self._session.lost()
+                self._session.lost(stream.last_admitted)
                 self._answered.notify_all()
                 has_stalled = stream.has_stalled
         if has_stalled:
@@ -360,6 +366,7 @@ class Appender:
                 stream.cancel()
                 break
         if answers.HasField("last_admitted"):
+            stream.last_admitted = answers.last_admitted
             stream.end()
         self._answered.notify_all()
         self._sendable.notify()
@@ -443,6 +450,7 @@ class _Stream:
         self._ended_at = 0.0
         self._heard_at = time.monotonic()
         self.has_stalled = False
+        self.last_admitted: Optional[int] = None  # as the primary has said
         self.call: Any = None
 
     def __iter__(self) -> _Stream:

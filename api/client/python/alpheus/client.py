@@ -101,6 +101,13 @@ class LogClient:
         ones. `timeout`: seconds; None: no limit. Errors: NotFinished."""
         self._appender.flush(timeout)
 
+    @property
+    def unknown_outcomes(self) -> int:
+        """How many outcomes were unknown for a while, so far: a stream ended,
+        and its primary had not said what became of a request. The client has
+        resolved them since, or will. A primary that is drained leaves none."""
+        return self._appender.unknown_outcomes
+
     def force(self, place: Place) -> int:
         """Makes a record durable, and all before it. Returns the last LSN that
         is durable. Errors: OutOfLog (the record is not in the log: it was lost

@@ -153,6 +153,26 @@ TEST_F(AppendSessionTest, NothingIsSentAgainBeforeTheClientHasResumed) {
   EXPECT_EQ(session_.epoch(), 6U);
 }
 
+TEST_F(AppendSessionTest,
+       OutcomesAreUnknownUnlessThePrimarySaysWhatItAdmitted) {
+  for (const char* text : {"a", "b", "c"}) Append(text);
+  session_.Opened({5, 7}, 5);
+  Sent();
+  Append("d");  // never sent
+  session_.Done(1, 1, Place{5, 8});
+  session_.Lost();
+  session_.Lost();
+  EXPECT_EQ(session_.unknown_outcomes(), 2U);
+  session_.Resumed(6, 1, 1, {});
+  Sent();
+  session_.Lost(1);
+  EXPECT_EQ(session_.unknown_outcomes(), 2U);
+  session_.Resumed(6, 2, 1, {});
+  Sent();
+  session_.Lost(3);  // it was to answer 2 and 3
+  EXPECT_EQ(session_.unknown_outcomes(), 4U);
+}
+
 TEST_F(AppendSessionTest, RefusalIsAnAnswer) {
   Append("a");
   Append("b");

@@ -142,6 +142,26 @@ class AppendSessionTest(unittest.TestCase):
         self.assertEqual(self.session.resumption, 3)
         self.assertEqual(self.session.epoch, 6)
 
+    def test_outcomes_are_unknown_unless_the_primary_says_what_it_admitted(
+            self):
+        for text in ("a", "b", "c"):
+            self.append(text)
+        self.open()
+        self.sent()
+        self.append("d")  # never sent
+        self.session.done(1, 1, Place(5, 8))
+        self.session.lost()
+        self.session.lost()
+        self.assertEqual(self.session.unknown_outcomes, 2)
+        self.session.resumed(6, 1, 1, {})
+        self.sent()
+        self.session.lost(1)
+        self.assertEqual(self.session.unknown_outcomes, 2)
+        self.session.resumed(6, 2, 1, {})
+        self.sent()
+        self.session.lost(3)  # it was to answer 2 and 3
+        self.assertEqual(self.session.unknown_outcomes, 4)
+
     def test_refusal_is_an_answer(self):
         self.append("a")
         self.append("b")
