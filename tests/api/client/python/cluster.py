@@ -167,10 +167,10 @@ class Cluster:
                 raise AssertionError(f"in vain until {what}: {self.story()}")
             os.sched_yield()
 
-    def story(self):
-        """Returns the words of the nodes, for reports of failures."""
+    def story(self, bytes_max=_STORY_BYTES_MAX):
+        """Returns the last words of the nodes, for reports of failures."""
         return "".join(
-            f"\n--- node {node} said:\n{self._said[node][-_STORY_BYTES_MAX:]}"
+            f"\n--- node {node} said:\n{self._said[node][-bytes_max:]}"
             for node in NODES)
 
     def close(self):
