@@ -74,6 +74,8 @@ KILL_ROUNDS = {"rocksdb_kill_rounds": 8, "rocksdb_failover_rounds": 4,
                "rocksdb_stress": 8}
 NEMESIS_ROUNDS = 3
 ELECTION_ROUNDS = 2
+# Each kind once.
+CLIENT_ROUNDS = 3
 
 # Runs with the caches of the commit before (--after).
 AFTER_TIMES = 3
@@ -245,6 +247,8 @@ def lanes_before_tests(draw, changed=()):
         # One server: an ensemble takes longer to start than the rounds.
         dev("nemesis", "--elections", "mixed", "--zookeeper", "1", "--rounds",
             str(ELECTION_ROUNDS), "--seed", seed),
+        dev("nemesis", "--clients", "--rounds", str(CLIENT_ROUNDS), "--seed",
+            seed),
         dev("vm-test", "--quick", "--seed", seed, *guest),
     ])
 

@@ -35,6 +35,9 @@ NODES = BUILD + PRODUCT + ("tools/CMakeLists.txt", "tools/cli", "tools/daemon",
 FUZZED = SIMULATED + ("tests/CMakeLists.txt", "tests/support", "tests/fuzz")
 KILLED = NODES + ("tools/demo", "tests/CMakeLists.txt", "tests/support",
                   "tests/api/rocksdb")
+# alpheus, alpheusd, and clients of the service in three languages.
+SERVED = NODES + ("tests/CMakeLists.txt", "tests/api/client/python/cluster.py",
+                  "tests/api/client/rounds", "tests/api/grpc/javascript")
 GUEST_INPUTS = NODES + ("tests/CMakeLists.txt", "tests/support", "tests/vm",
                         "tests/replication/fabric")
 
@@ -151,6 +154,10 @@ SUITES = (
           "an automatic fail-over in it",
           ["tools/dev nemesis --elections stopped --zookeeper 3 --minutes 10 "
            f"--seed {SEED}"], NODES, r"rounds of elections", 15),
+    suite("service-failover", "500 rounds of fail-over with clients in C++, "
+          "Python and JavaScript",
+          [f"tools/dev nemesis --clients --rounds 500 --seed {SEED}"], SERVED,
+          r"rounds of fail-over|records are durable|^skipped", 50),
     *(suite(f"guest-{name}", f"guests with adapters: vm-test {name}",
             [f"tools/dev vm-test --seed {SEED} {name}"], GUEST_INPUTS,
             r"^vm-test: (ok|FAILED)", minutes)

@@ -973,7 +973,8 @@ class SuitesTest(unittest.TestCase):
             self.skipTest("no build is configured")
         nodes = ["alpheus", "alpheusd", "alpheus-nemesis"]
         rounds = list(gate.KILL_ROUNDS)
-        run = {"nemesis": nodes, "kills": ["alpheus-demo", *nodes, *rounds],
+        served = ["alpheus", "alpheusd", "service_rounds_writer"]
+        run = {"nemesis": nodes, "service-failover": served, "kills": ["alpheus-demo", *nodes, *rounds],
                "guest-log": ["verbs_conformance_test", "verbs_guest_test",
                              "guest_log", *nodes],
                "simulator": ["alpheus-sim"], "mutants-by-seeds": ["alpheus-sim"],
