@@ -35,7 +35,7 @@ absl::Status StatusOf(int code, const std::string& message) {
 
 AppendDriver::AppendDriver(LogClientOptions options, ChannelSecurity security)
     : options_(std::move(options)),
-      stubs_(std::move(security)),
+      stubs_(std::move(security), options_.answer_ms),
       session_(options_.limits),
       search_(options_.addresses, options_.search,
               [this](uint64_t below) { return random_.Below(below); }) {}

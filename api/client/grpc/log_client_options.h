@@ -48,7 +48,8 @@ struct LogClientOptions {
   SearchTimes search = {};
   // Bytes of payloads that one message has at most, unless it has one payload.
   size_t message_bytes_max = size_t{64} << 10;
-  // Milliseconds that a node has to answer one question.
+  // Milliseconds that a node has to answer one question, and to take a
+  // connection.
   uint32_t answer_ms = 2'000;
   // Milliseconds that a primary may owe an answer and say nothing. Then the
   // client asks it, or a later one, what it has. A short time does no harm but

@@ -5,6 +5,7 @@
 #ifndef ALPHEUS_API_CLIENT_GRPC_NODE_STUBS_H_
 #define ALPHEUS_API_CLIENT_GRPC_NODE_STUBS_H_
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -19,8 +20,10 @@ class NodeStubs {
  public:
   using Stub = v1::LogService::Stub;
 
-  explicit NodeStubs(ChannelSecurity security)
-      : security_(std::move(security)) {}
+  // `connect_ms`: that a node has to take a connection, with TLS if there is
+  // any.
+  NodeStubs(ChannelSecurity security, uint32_t connect_ms)
+      : security_(std::move(security)), connect_ms_(connect_ms) {}
 
   // Returns the calls to a node, valid as long as this object; null if nothing
   // may be sent to this address (CHS1, channel_security.h).
@@ -30,6 +33,7 @@ class NodeStubs {
 
  private:
   const ChannelSecurity security_;
+  const uint32_t connect_ms_;
   std::map<std::string, std::unique_ptr<Stub>> stubs_;
 };
 

@@ -16,7 +16,7 @@ namespace alpheus::client {
 PrimaryFinder::PrimaryFinder(const LogClientOptions& options,
                              ChannelSecurity security)
     : options_(options),
-      stubs_(std::move(security)),
+      stubs_(std::move(security), options.answer_ms),
       search_(options.addresses, options.search,
               [this](uint64_t below) { return random_.Below(below); }) {}
 

@@ -6,6 +6,7 @@ Thread safety: all members by many threads.
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 import time
@@ -23,7 +24,6 @@ from alpheus.v1 import log_service_pb2_grpc as pb_grpc
 _CHANNEL_OPTIONS = (
     ("grpc.enable_retries", 0),
     ("grpc.initial_reconnect_backoff_ms", 10),
-    ("grpc.min_reconnect_backoff_ms", 10),
     ("grpc.max_reconnect_backoff_ms", 1000),
     ("grpc.max_receive_message_length", 32 << 20),
     ("grpc.max_send_message_length", 32 << 20),
@@ -136,13 +136,16 @@ class Nodes:
 
     def _connect(self, address: str) -> grpc.Channel:
         options = self._options
-        more: Tuple[Tuple[str, Any], ...] = ()
+        # It is no rest: a connection that takes longer is given up.
+        connecting = ("grpc.min_reconnect_backoff_ms",
+                      math.ceil(options.answer_seconds * 1000))
+        more: Tuple[Tuple[str, Any], ...] = (connecting,)
         if options.credentials is None:
             if options.token:  # a proxy of the environment is another machine
-                more = (("grpc.enable_http_proxy", 0),)
+                more += (("grpc.enable_http_proxy", 0),)
             return grpc.insecure_channel(address, _CHANNEL_OPTIONS + more)
         if options.server_name:
-            more = (("grpc.ssl_target_name_override", options.server_name),)
+            more += (("grpc.ssl_target_name_override", options.server_name),)
         return grpc.secure_channel(address, options.credentials,
                                    _CHANNEL_OPTIONS + more)
 

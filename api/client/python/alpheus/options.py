@@ -28,7 +28,8 @@ class LogClientOptions:
     rests: rests between two rounds of a search for the primary.
     room_rests: rests of a client whose log has no room.
     message_bytes_max: bytes of payloads of a message, unless it has one.
-    answer_seconds: that a node has to answer one question.
+    answer_seconds: that a node has to answer one question, and to take a
+        connection.
     stall_seconds: after which a node that says nothing is given up.
     search_seconds: for which readers look for a primary; None: for ever.
         Requests to append wait for ever, until the client is closed.
