@@ -51,11 +51,12 @@ uint64_t AppendSession::lowest_unanswered() const {
 void AppendSession::Lost(std::optional<uint64_t> last_admitted) {
   if (state_ != State::kReady) return;
   state_ = State::kLost;
-  unknown_outcomes_ += static_cast<uint64_t>(
-      std::ranges::count_if(requests_, [&](const Request& request) {
-        return request.is_sent &&
-               (!last_admitted || request.sequence <= *last_admitted);
-      }));
+  for (Request& request : requests_) {
+    if (last_admitted && request.sequence > *last_admitted) {
+      SetSent(request, false);
+    }
+  }
+  unknown_outcomes_ += sent_;
 }
 
 void AppendSession::Resumed(

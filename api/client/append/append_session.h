@@ -19,7 +19,8 @@
 //         resumption: a copy of it may still be on its way.
 //   ASN3. A request is answered as appended only if a primary said so: by an
 //         answer, or when the client resumed. It is answered as not appended
-//         only if it was refused, or was never sent.
+//         only if it was refused, or was never sent, or a primary said that it
+//         had not admitted it.
 //   ASN4. At most unanswered_max requests and bytes_max bytes are kept.
 //   ASN5. Requests of one message have one durability, which goes with it.
 // Thread safety: one thread at a time. Callbacks run inside the calls that
@@ -83,7 +84,9 @@ struct Appended {
 
 // Gets the answer to one request. Errors: FailedPrecondition (a condition does
 // not hold, or the client has ended: not appended); InvalidArgument (not
-// appended); Aborted (outcome unknown); Cancelled (given up, outcome unknown).
+// appended); Aborted (outcome unknown); Cancelled (given up, outcome unknown);
+// others for which the client has ended, such as Unauthenticated (not
+// appended).
 using AppendCallback = std::function<void(absl::StatusOr<Appended>)>;
 
 struct AppendLimits {
@@ -141,7 +144,7 @@ class AppendSession {
 
   // The connection was lost, or the primary takes no requests any more.
   // `last_admitted`: the primary said that it has admitted nothing above this
-  // sequence on the connection.
+  // sequence on the connection. Those count as never sent then.
   void Lost(std::optional<uint64_t> last_admitted = {});
   // Returns how many outcomes were unknown for a while, so far: a connection
   // was lost, and nobody had said what became of a request that was sent on it.

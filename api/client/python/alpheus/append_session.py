@@ -178,14 +178,14 @@ class AppendSession:
     def lost(self, last_admitted: Optional[int] = None) -> None:
         """The connection was lost, or the primary takes no requests any more.
         `last_admitted`: the primary said that it has admitted nothing above
-        this sequence on the connection."""
+        this sequence on the connection. Those count as never sent then."""
         if self.state is not State.READY:
             return
         self.state = State.LOST
-        self.unknown_outcomes += sum(
-            request.is_sent
-            and (last_admitted is None or sequence <= last_admitted)
-            for sequence, request in self._numbered.items())
+        for sequence in self._numbered:
+            if last_admitted is not None and sequence > last_admitted:
+                self.set_back(sequence)
+        self.unknown_outcomes += len(self._numbered) - len(self._set_back)
 
     def resumed(self, epoch: int, resumption: int, last: int,
                 places: Mapping[int, Place]) -> None:

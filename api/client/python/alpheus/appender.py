@@ -421,7 +421,7 @@ class Appender:
             lambda sequence: errors.OutcomeUnknown(
                 f"request {sequence} may be in the log or not: {why}",
                 sequence=sequence),
-            lambda: kind(f"nothing was sent: {why}"))
+            lambda: kind(f"nothing was appended: {why}"))
         self._answered.notify_all()
         self._sendable.notify_all()
 

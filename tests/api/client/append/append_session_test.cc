@@ -173,6 +173,17 @@ TEST_F(AppendSessionTest,
   EXPECT_EQ(session_.unknown_outcomes(), 4U);
 }
 
+// ASN3: a revoked token ends a stream in good order, and then the client.
+TEST_F(AppendSessionTest, RequestsThatWereNotAdmittedAreNotUnknownAtTheEnd) {
+  for (const char* text : {"a", "b", "c"}) Append(text);
+  session_.Opened({5, 7}, 5);
+  Sent();
+  session_.Lost(2);
+  session_.End(absl::AbortedError("unknown"), absl::CancelledError("not sent"));
+  EXPECT_TRUE(absl::IsAborted(answers_.at("b").status()));
+  EXPECT_TRUE(absl::IsCancelled(answers_.at("c").status()));
+}
+
 TEST_F(AppendSessionTest, RefusalIsAnAnswer) {
   Append("a");
   Append("b");

@@ -149,8 +149,8 @@ TEST_F(SecureClientTest, TokenThatIsRefusedEndsTheClient) {
   EXPECT_TRUE(none.ok() && !none->has_value()) << none.status();
 }
 
-// A request that was sent may be in the log, for all that the client knows.
-TEST_F(SecureClientTest, RevokedAppenderDoesNotKnowWhatItHasSent) {
+// The node says what it has admitted, so no outcome is unknown (APS6).
+TEST_F(SecureClientTest, RevokedAppenderKnowsThatNothingWasAppended) {
   UseTls(ca_.Issue("node"));
   const std::string token = AddToken("both", {"append"});
   MustStart();
@@ -159,9 +159,10 @@ TEST_F(SecureClientTest, RevokedAppenderDoesNotKnowWhatItHasSent) {
   Write("tokens.toml", "");
   ASSERT_TRUE(server_->Reload().ok());
   const auto lost = appending->Append({.parts = {"b"}}, kPatienceDuration);
-  EXPECT_TRUE(absl::IsAborted(lost.status())) << lost.status();
+  EXPECT_TRUE(absl::IsUnauthenticated(lost.status())) << lost.status();
   EXPECT_THAT(std::string(lost.status().message()),
               HasSubstr("the token is not known here"));
+  EXPECT_EQ(appending->UnknownOutcomes(), 0U);
   const auto refused = appending->AppendAsync({.parts = {"c"}}, {});
   EXPECT_TRUE(absl::IsUnauthenticated(refused)) << refused;
   EXPECT_EQ(log_->next_lsn(), Lsn(3));

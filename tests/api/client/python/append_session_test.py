@@ -162,6 +162,18 @@ class AppendSessionTest(unittest.TestCase):
         self.session.lost(3)  # it was to answer 2 and 3
         self.assertEqual(self.session.unknown_outcomes, 4)
 
+    def test_requests_that_were_not_admitted_are_not_unknown_at_the_end(self):
+        for text in ("a", "b", "c"):
+            self.append(text)
+        self.open()
+        self.sent()
+        self.session.lost(2)
+        self.session.end(
+            lambda sequence: errors.OutcomeUnknown("", "", sequence),
+            lambda: errors.NotAllowed("not sent"))
+        self.assertIsInstance(self.answers["b"][0], errors.OutcomeUnknown)
+        self.assertIsInstance(self.answers["c"][0], errors.NotAllowed)
+
     def test_refusal_is_an_answer(self):
         self.append("a")
         self.append("b")
