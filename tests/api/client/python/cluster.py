@@ -42,9 +42,11 @@ def own_host():
 
 class Cluster:
     """Nodes 1 to 3, which run at first. `metrics`: where each one shows them,
-    if they do."""
+    if they do. `options_of`: gets a node and its host, and returns more options
+    of alpheusd, such as those of TLS."""
 
-    def __init__(self, alpheus, alpheusd, size="32MiB", shows_metrics=False):
+    def __init__(self, alpheus, alpheusd, size="32MiB", shows_metrics=False,
+                 options_of=lambda node, host: ()):
         self._alpheus, self._alpheusd = alpheus, alpheusd
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.directory = tempfile.mkdtemp(prefix="alpheus-python-", dir=memory)
@@ -52,6 +54,8 @@ class Cluster:
         self._paused = set()
         self._said = dict.fromkeys(NODES, "")
         hosts = {node: own_host() for node in NODES}
+        self._options = {node: tuple(options_of(node, hosts[node]))
+                         for node in NODES}
         self.addresses = [f"{hosts[node]}:{_SERVICE_PORT}" for node in NODES]
         self.metrics = [f"{hosts[node]}:{_METRICS_PORT}"
                         for node in NODES] if shows_metrics else []
@@ -78,7 +82,7 @@ class Cluster:
         listens."""
         # A busy machine must not decide who is primary.
         standing = ["--stand", "main", "--serve", self.address(node),
-                    "--silence-ms", "2000"]
+                    "--silence-ms", "2000", *self._options[node]]
         if self.metrics:
             standing += ["--metrics", self.metrics[node - 1]]
         process = subprocess.Popen(
@@ -119,6 +123,10 @@ class Cluster:
         """Lets a node that was stopped go on."""
         self._processes[node].send_signal(signal.SIGCONT)
         self._paused.discard(node)
+
+    def reload(self, node):
+        """Has a node read its files again."""
+        self._processes[node].send_signal(signal.SIGHUP)
 
     def run(self, command, *arguments):
         """`alpheus COMMAND --cluster FILE ARGUMENTS...`: returns its output."""
