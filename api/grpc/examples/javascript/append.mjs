@@ -3,13 +3,25 @@
 // place of the last one. Follows the log from primary to primary.
 //
 //   npm install
-//   node append.mjs LOG ADDRESS... < lines
+//   node append.mjs [OPTIONS] LOG ADDRESS... < lines
+//
+//   --tls                   by TLS; the authorities are those of Node.js
+//   --tls-ca FILE           by TLS; authorities of the nodes' certificates, PEM
+//   --tls-certificate FILE  own certificate, for nodes with --tls-client-ca
+//   --tls-key FILE          its key, without a passphrase
+//   --token-file FILE       with the token that `alpheus token new` prints, for
+//                           nodes with --tokens
+//
+// A token leaves this machine through TLS only. docs/use/operating.md says how
+// to make certificates and tokens.
 //
 // docs/design/service.md says why nothing is sent again before ResumeClient.
 import * as grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
+import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 
 const kProtos = fileURLToPath(new URL("../../proto", import.meta.url));
 const kUnansweredMax = 1000; // the service keeps 1,024 places
@@ -34,12 +46,100 @@ const definition = loadSync("alpheus/v1/log_service.proto", {
 });
 const { LogService } = grpc.loadPackageDefinition(definition).alpheus.v1;
 
+const kUsage = "usage: node append.mjs [--tls] [--tls-ca FILE] " +
+  "[--tls-certificate FILE --tls-key FILE] [--token-file FILE] LOG ADDRESS... " +
+  "< lines";
+// An address of this machine by its spelling; a name may lead anywhere tomorrow.
+const kByte = "(?:[1-9]?[0-9]|1[0-9][0-9]|2[0-4][0-9]|25[0-5])";
+const kLoopback = new RegExp(
+  `^(?:localhost|\\[::1\\]|127\\.${kByte}\\.${kByte}\\.${kByte}):[0-9]+$`, "i");
+
+// The command line can never be right.
+function refuse(why) {
+  console.error(`${why}\n${kUsage}`);
+  process.exit(2);
+}
+
+function readOptions() {
+  const file = { type: "string" };
+  const options = {
+    "tls": { type: "boolean" },
+    "tls-ca": file,
+    "tls-certificate": file,
+    "tls-key": file,
+    "token-file": file,
+  };
+  try {
+    return parseArgs({ options, allowPositionals: true });
+  } catch (error) {
+    return refuse(error.message);
+  }
+}
+
+// Reads the file that an option names; null if there is none.
+function readFileOf(values, name) {
+  if (values[name] === undefined) return null;
+  try {
+    return readFileSync(values[name]);
+  } catch (error) {
+    return refuse(`--${name}: ${error.message}`);
+  }
+}
+
+function credentialsOf(values) {
+  const ca = readFileOf(values, "tls-ca");
+  const certificate = readFileOf(values, "tls-certificate");
+  const key = readFileOf(values, "tls-key");
+  if ((certificate === null) !== (key === null)) {
+    refuse("a certificate and its key belong together: give both, " +
+      "--tls-certificate and --tls-key");
+  }
+  if (values.tls || ca !== null) {
+    return grpc.credentials.createSsl(ca, key, certificate);
+  }
+  if (certificate !== null) {
+    refuse("a certificate is shown by TLS only: give --tls or --tls-ca, too");
+  }
+  return grpc.credentials.createInsecure();
+}
+
+// How the client and the nodes know each other.
+function securityOf(values, addresses) {
+  const credentials = credentialsOf(values);
+  const isTls = Boolean(values.tls) || values["tls-ca"] !== undefined;
+  const metadata = metadataOf(values, addresses, isTls);
+  const leavesMachine = isTls || values["token-file"] === undefined;
+  return { credentials, metadata, leavesMachine };
+}
+
+// Each call shows the token, if there is one.
+function metadataOf(values, addresses, isTls) {
+  const metadata = new grpc.Metadata();
+  const token = readFileOf(values, "token-file")?.toString("latin1").trim();
+  if (token === undefined) return metadata;
+  if (!/^[!-~]+$/.test(token)) {
+    refuse(`--token-file: ${values["token-file"]} has no token, or more than one`);
+  }
+  const far = addresses.find((address) => !kLoopback.test(address));
+  if (!isTls && far !== undefined) {
+    refuse(`without TLS everybody on the way to ${far} could read the token: ` +
+      "give --tls or --tls-ca");
+  }
+  metadata.set("authorization", `Bearer ${token}`);
+  return metadata;
+}
+
 class Appender {
-  constructor(log, addresses) {
+  constructor(log, addresses, { credentials, metadata, leavesMachine }) {
     this.log = log;
+    this.addresses = addresses;
     this.nodes = addresses.map(
-      (address) => new LogService(address, grpc.credentials.createInsecure()),
+      // A proxy of the environment is another machine.
+      (address) => new LogService(address, credentials,
+        { "grpc.enable_http_proxy": leavesMachine ? 1 : 0 }),
     );
+    this.metadata = metadata; // of each call
+    this.said = ""; // by the last node that was of no use
     this.client = null; // its name, once it has begun
     this.epoch = "0"; // the latest one in which anything was sent
     this.nextSequence = 1n;
@@ -90,15 +190,24 @@ class Appender {
       } catch (error) {
         const isStatus = Number.isInteger(error.code);
         if (!isStatus || kFinal.includes(error.code)) throw error;
+        this.tell(this.addresses[at % this.nodes.length], error);
         await sleep(kRestMs);
       }
     }
+  }
+
+  // Says why a node is of no use, but not the same again and again.
+  tell(address, error) {
+    const said = `node ${address}: ${error.message}`;
+    if (said !== this.said) console.error(`${said}; asks the next one`);
+    this.said = said;
   }
 
   call(node, method, request) {
     return new Promise((resolve, reject) =>
       node[method](
         { log: this.log, ...request },
+        this.metadata,
         { deadline: Date.now() + kStallMs },
         (error, response) => (error ? reject(error) : resolve(response)),
       ),
@@ -138,7 +247,7 @@ class Appender {
   // Appends by one stream, until it ends.
   serve(node, resumption) {
     return new Promise((resolve, reject) => {
-      const stream = node.AppendStream();
+      const stream = node.AppendStream(this.metadata);
       this.stream = stream;
       this.heardAt = performance.now();
       let failure = null; // why this side ends it
@@ -259,12 +368,9 @@ async function* linesOf(input) {
   if (rest !== "") yield Buffer.from(rest, "latin1");
 }
 
-const [log, ...addresses] = process.argv.slice(2);
-if (addresses.length === 0) {
-  console.error("usage: node append.mjs LOG ADDRESS... < lines");
-  process.exit(2);
-}
-const appender = new Appender(log, addresses);
+const { values, positionals: [log, ...addresses] } = readOptions();
+if (addresses.length === 0) refuse("no address: name a node that serves the log");
+const appender = new Appender(log, addresses, securityOf(values, addresses));
 appender.start();
 let lines = 0;
 for await (const line of linesOf(process.stdin)) {

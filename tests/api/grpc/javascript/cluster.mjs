@@ -87,6 +87,7 @@ function ownHost() {
 export class Cluster {
   #alpheus;
   #alpheusd;
+  #security;
   #hosts;
   #folder;
   #processes = new Map(); // by node, those that run
@@ -95,9 +96,10 @@ export class Cluster {
   #clients = new Map();
 
   // Starts so many nodes, all of which run at first. The programs are those that
-  // the test's command line names.
-  static async start(nodes) {
-    const cluster = new Cluster(nodes);
+  // the test's command line names. `security`: how nodes and clients know each
+  // other, as a Security of security.mjs.
+  static async start(nodes, security = null) {
+    const cluster = new Cluster(nodes, security);
     try {
       await cluster.#begin();
     } catch (error) {
@@ -107,7 +109,8 @@ export class Cluster {
     return cluster;
   }
 
-  constructor(nodes) {
+  constructor(nodes, security) {
+    this.#security = security;
     [this.#alpheus, this.#alpheusd] = process.argv.slice(2);
     assert.ok(this.#alpheusd, "usage: node TEST.test.mjs ALPHEUS ALPHEUSD");
     this.nodes = Array.from({ length: nodes }, (_, i) => i + 1);
@@ -124,7 +127,8 @@ export class Cluster {
   client(node) {
     if (!this.#clients.has(node)) {
       this.#clients.set(node, new LogService(
-        this.address(node), grpc.credentials.createInsecure(),
+        this.address(node),
+        this.#security?.credentials ?? grpc.credentials.createInsecure(),
         // A node that is started again is found at once.
         { "grpc.initial_reconnect_backoff_ms": 100,
           "grpc.max_reconnect_backoff_ms": 100 },
@@ -137,7 +141,8 @@ export class Cluster {
   async startNode(node, stands = true) {
     const standing = ["--stand", kLog, "--serve", this.address(node),
       // A busy machine must not decide who is primary.
-      "--silence-ms", "2000"];
+      "--silence-ms", "2000",
+      ...(await this.#security?.optionsOf(node, this.#hosts[node - 1]) ?? [])];
     const child = spawn(
       "setpriv",
       ["--pdeathsig", "KILL", this.#alpheusd,
@@ -162,6 +167,11 @@ export class Cluster {
         `node ${node} does not listen: ${this.story()}`)));
     });
     await this.#inTime(listens, `node ${node} listens`);
+  }
+
+  // Has a node read its files again.
+  reload(node) {
+    this.#processes.get(node).kill("SIGHUP");
   }
 
   // Sends SIGKILL, and waits for the end.

@@ -13,18 +13,25 @@ const kExample = fileURLToPath(
     import.meta.url));
 
 export class Example {
-  #said = "";
+  #said = ""; // by both of its streams
+  #output = "";
   #story;
   #child;
   #ended;
+  #heard = () => {};
 
   // Starts it. `story`: what others said, for reports of failures.
-  constructor(addresses, story) {
+  constructor(addresses, story, ...options) {
     this.#story = story;
-    this.#child = spawn(process.execPath, [kExample, kLog, ...addresses],
+    this.#child = spawn(process.execPath,
+      [kExample, ...options, kLog, ...addresses],
       { stdio: ["pipe", "pipe", "pipe"] });
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
-      stream.setEncoding("utf8").on("data", (text) => (this.#said += text));
+      stream.setEncoding("utf8").on("data", (text) => {
+        this.#said += text;
+        if (stream === this.#child.stdout) this.#output += text;
+        this.#heard();
+      });
     }
     this.#child.stdin.on("error", () => {}); // its status tells
     this.#ended = once(this.#child, "close");
@@ -41,10 +48,28 @@ export class Example {
 
   // Ends its input. Returns what it says, once it has ended.
   async end() {
+    assert.equal(await this.endInVain(), 0, this.#said);
+    return this.#output;
+  }
+
+  // The same, and returns its status.
+  async endInVain() {
     this.#child.stdin.end();
     const [status] = await this.#inTime(this.#ended, "the example ends");
-    assert.equal(status, 0, this.#said);
+    return status;
+  }
+
+  get said() {
     return this.#said;
+  }
+
+  // Waits until it says something like that.
+  async says(pattern) {
+    await this.#inTime((async () => {
+      while (!pattern.test(this.#said)) {
+        await new Promise((resolve) => (this.#heard = resolve));
+      }
+    })(), `the example says ${pattern}`);
   }
 
   kill() {
