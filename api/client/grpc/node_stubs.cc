@@ -23,8 +23,7 @@ NodeStubs::Stub* NodeStubs::At(const std::string& address) {
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS,
                      kReconnectMillisMin);
     // It is no rest: a connection that takes longer is given up.
-    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
-                     static_cast<int>(connect_ms_));
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, connect_ms_);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectMillisMax);
     arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
     const auto credentials = security_.Apply(&arguments);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // node_stubs: connections to the nodes of a log, one to each.
 //
+// Invariants:
+//   NDS1. A connection may take as long as an answer: nodes may be far away.
 // Thread safety: one thread at a time; stubs and security() by many.
 #ifndef ALPHEUS_API_CLIENT_GRPC_NODE_STUBS_H_
 #define ALPHEUS_API_CLIENT_GRPC_NODE_STUBS_H_
@@ -23,7 +25,8 @@ class NodeStubs {
   // `connect_ms`: that a node has to take a connection, with TLS if there is
   // any.
   NodeStubs(ChannelSecurity security, uint32_t connect_ms)
-      : security_(std::move(security)), connect_ms_(connect_ms) {}
+      : security_(std::move(security)),
+        connect_ms_(static_cast<int>(connect_ms)) {}
 
   // Returns the calls to a node, valid as long as this object; null if nothing
   // may be sent to this address (CHS1, channel_security.h).
@@ -33,7 +36,7 @@ class NodeStubs {
 
  private:
   const ChannelSecurity security_;
-  const uint32_t connect_ms_;
+  const int connect_ms_;
   std::map<std::string, std::unique_ptr<Stub>> stubs_;
 };
 

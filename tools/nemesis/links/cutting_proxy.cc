@@ -100,6 +100,7 @@ void CuttingProxy::Accept() {
   for (;;) {
     fabric::tcp::Accepted accepted = fabric::tcp::AcceptOne(listener_.socket);
     if (!accepted.socket.is_open()) return;
+    ++connections_;
     absl::StatusOr<fabric::tcp::Descriptor> server =
         fabric::tcp::StartConnect(target_, "");
     // The client sees the accepted connection close.

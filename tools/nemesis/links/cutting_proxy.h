@@ -6,8 +6,8 @@
 // answered. Bytes sent meanwhile arrive when the link is healed. Used by the
 // programs that test for losses of a cluster, and by tests.
 //
-// Thread safety: one thread; passed_bytes by any. A thread of its own moves the
-// bytes.
+// Thread safety: one thread; passed_bytes and connections by any. A thread of
+// its own moves the bytes.
 #ifndef ALPHEUS_TOOLS_NEMESIS_LINKS_CUTTING_PROXY_H_
 #define ALPHEUS_TOOLS_NEMESIS_LINKS_CUTTING_PROXY_H_
 
@@ -49,6 +49,9 @@ class CuttingProxy {
   void Heal();
   // Returns the bytes passed since the start, in both directions.
   uint64_t passed_bytes() const { return passed_bytes_.load(); }
+  // Returns how many connections it has taken since the start. Those that are
+  // begun while it is cut are taken when it is healed.
+  uint64_t connections() const { return connections_.load(); }
 
  private:
   // One direction of a connection.
@@ -83,6 +86,7 @@ class CuttingProxy {
   std::atomic<CutDirection> seen_cut_ = CutDirection::kNone;
   std::atomic<bool> ends_ = false;
   std::atomic<uint64_t> passed_bytes_ = 0;
+  std::atomic<uint64_t> connections_ = 0;
   std::list<Link> links_;  // of the thread; pointers to them exist
   std::thread thread_;
 };

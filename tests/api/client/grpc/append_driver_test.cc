@@ -19,6 +19,7 @@
 #include "api/client/grpc/log_client.h"
 #include "tests/api/client/grpc/scripted_primary.h"
 #include "tests/support/fixtures/patience.h"
+#include "tools/nemesis/links/cutting_proxy.h"
 
 namespace alpheus::testing {
 namespace {
@@ -94,6 +95,26 @@ TEST_F(AppendDriverTest, ClientThatLacksAnAnswerStaysInTheLog) {
   ASSERT_TRUE(answer.has_value());
   EXPECT_TRUE(absl::IsCancelled(*answer)) << *answer;
   EXPECT_EQ(primary_->closed(), 0);
+}
+
+// NDS1. A node may be far away. A client once gave up each connection that was
+// not there within milliseconds, and began another one. Here the first bytes
+// take as long as 5,000 calls to a near node.
+TEST_F(AppendDriverTest, ConnectionMayTakeItsTime) {
+  Start({});
+  const auto far = demo::CuttingProxy::Start(primary_->address());
+  ASSERT_TRUE(far.ok()) << far.status();
+  (*far)->Cut();
+  client::LogClientOptions options;
+  options.addresses = {(*far)->address()};
+  options.answer_ms = kPatienceMs;
+  const auto waiting = client::LogClient::Start(options);
+  ASSERT_TRUE(waiting.ok()) << waiting.status();
+  ASSERT_TRUE((*waiting)->AppendAsync({.parts = {"far"}}, {}).ok());
+  for (int i = 0; i < 5000; ++i) ASSERT_TRUE(Append("near").ok());
+  (*far)->Heal();
+  EXPECT_TRUE((*waiting)->Flush(kPatienceDuration).ok());
+  EXPECT_EQ((*far)->connections(), 1U);
 }
 
 TEST_F(AppendDriverTest, RequestThatFitsIntoNoMessageIsRefusedAtOnce) {
