@@ -157,7 +157,7 @@ SUITES = (
     suite("service-failover", "500 rounds of fail-over with clients in C++, "
           "Python and JavaScript",
           [f"tools/dev nemesis --clients --rounds 500 --seed {SEED}"], SERVED,
-          r"rounds of fail-over|records are durable|^skipped", 50),
+          r"rounds of fail-over|durable records were|^skipped", 50),
     *(suite(f"guest-{name}", f"guests with adapters: vm-test {name}",
             [f"tools/dev vm-test --seed {SEED} {name}"], GUEST_INPUTS,
             r"^vm-test: (ok|FAILED)", minutes)

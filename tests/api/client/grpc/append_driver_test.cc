@@ -111,7 +111,7 @@ TEST_F(AppendDriverTest, ConnectionMayTakeItsTime) {
   const auto waiting = client::LogClient::Start(options);
   ASSERT_TRUE(waiting.ok()) << waiting.status();
   ASSERT_TRUE((*waiting)->AppendAsync({.parts = {"far"}}, {}).ok());
-  for (int i = 0; i < 5000; ++i) ASSERT_TRUE(Append("near").ok());
+  for (int i = 0; i < 5'000; ++i) ASSERT_TRUE(Append("near").ok());
   (*far)->Heal();
   EXPECT_TRUE((*waiting)->Flush(kPatienceDuration).ok());
   EXPECT_EQ((*far)->connections(), 1U);
