@@ -101,6 +101,14 @@ class SecureCase(unittest.TestCase):
         log.close()
         self.assertIsInstance(future.exception(0), alpheus.Closed)
 
+    def knows(self, log, node):
+        """Whether a node knows the client's token."""
+        try:
+            log.status(self.cluster.address(node))
+            return True
+        except alpheus.NotAllowed:
+            return False
+
     def certificate_of(self, node):
         """The certificate that a node shows now."""
         context = ssl.create_default_context(cafile=self.authority.file)
@@ -219,6 +227,10 @@ class TlsTest(SecureCase):
             else:
                 self.assertIsInstance(error, alpheus.NotAllowed)
         with self.client(other) as reader:
+            for node in cluster.NODES:
+                self.cluster.await_true(
+                    lambda node=node: self.knows(reader, node),
+                    f"node {node} knows the new token")
             self.assertEqual([record.data for record in reader.read()],
                              [b"a"] + appended * [b"b"])
 
