@@ -4,7 +4,7 @@
 namespace alpheus::bench::service {
 namespace {
 
-// Of a record beside its payload: its header, and what the service adds.
+// Bytes of a record beside its payload: its header, and those of the service.
 constexpr uint64_t kRecordBytes = 128;
 
 }  // namespace

@@ -27,7 +27,7 @@ constexpr int kEchoMessageBytesMax = 16 << 20;
 
 constexpr uint64_t kEpoch = 1;
 
-// What all streams have in common.
+// The common part of all streams.
 class Hub;
 
 class EchoTail final

@@ -28,7 +28,7 @@ using replicated::OwnProcess;
 
 namespace {
 
-// What one turn found.
+// Findings of one turn.
 struct Idle {
   double bytes_per_stream = 0;
   double core_us_per_second = 0;
