@@ -58,8 +58,7 @@ absl::Status CheckMayOpen(const ChangeMembersOptions& options,
       options.as_node,
       " can't open the log for it: it may not be primary, and its certificate "
       "is good for no other node. The members were not changed. Ask a node "
-      "that "
-      "stays and may be primary, or use the command with an operator's "
+      "that stays and may be primary, or use the command with an operator's "
       "certificate"));
 }
 

@@ -18,6 +18,7 @@
 #include "alpheus/log.h"
 #include "api/admin/administrator.h"
 #include "api/admin/cluster_scrub.h"
+#include "api/node/node.h"
 #include "api/wiring/adapter.h"
 #include "api/wiring/fabric_pump.h"
 #include "log/base/bytes.h"
@@ -41,6 +42,7 @@ namespace {
 
 using recovery::ControlCall;
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::InPatience;
@@ -189,6 +191,55 @@ TEST_F(EncryptedClusterTest, FilesOfAnotherProcessAreRefusedAtOnce) {
   EXPECT_THAT(std::string(log.status().message()),
               AllOf(HasSubstr("node-3.pem"),
                     HasSubstr("is that of node 3, not of node 1")));
+}
+
+// The other nodes would refuse it.
+TEST_F(EncryptedClusterTest, NodeIsNoOperator) {
+  const auto log = Open(1, FileWith({{"node-{node}", "node-operator"}}));
+  EXPECT_TRUE(absl::IsPermissionDenied(log.status())) << log.status();
+  EXPECT_THAT(std::string(log.status().message()),
+              HasSubstr("is that of an operator, not of node 1"));
+}
+
+TEST_F(EncryptedClusterTest, ConfigurationIsGoodOnlyWithItsFiles) {
+  NodeOptions options;
+  options.cluster_file = cluster_.file();
+  options.node = 1;
+  options.directory =
+      std::filesystem::path(cluster_.ReplicaPath(1)).parent_path();
+  EXPECT_TRUE(Node::Check(options).ok()) << Node::Check(options).status();
+  std::filesystem::remove(cluster_.CertificateFile("node-1.key"));
+  const auto missing = Node::Check(options);
+  EXPECT_TRUE(absl::IsNotFound(missing.status())) << missing.status();
+  EXPECT_THAT(std::string(missing.status().message()), HasSubstr("node-1.key"));
+}
+
+TEST_F(EncryptedClusterTest, OtherEncryptionNeedsARestart) {
+  NodeOptions options;
+  options.cluster_file = FileWith({{"authorities.pem", "others.pem"}});
+  options.node = 1;
+  options.directory =
+      std::filesystem::path(cluster_.ReplicaPath(1)).parent_path();
+  const absl::Status reloaded = cluster_.NodeOf(1).Reload(options);
+  EXPECT_TRUE(reloaded.ok()) << reloaded;
+  EXPECT_THAT(cluster_.Reported(),
+              ContainsRegex("only after a restart: [^\n]*encryption"));
+}
+
+// Nobody is primary, and node 2 can't open the log under another name.
+TEST_F(EncryptedClusterTest, NodeThatMayNotBePrimaryMakesNoChangeAlone) {
+  Format();
+  Append(1, "one");
+  cluster_.Stop(3);
+  ASSERT_TRUE(std::filesystem::remove(cluster_.ReplicaPath(3)));
+  cluster_.Start(3);
+  ClusterAdministrator node(
+      FileWith({{"node = 2\n", "node = 2\nmay_be_primary = false\n"}}), 2);
+  const auto replaced = node.Replace("main", {3}, {.timeout_ms = kPatienceMs});
+  EXPECT_TRUE(absl::IsFailedPrecondition(replaced.status()))
+      << replaced.status();
+  EXPECT_THAT(std::string(replaced.status().message()),
+              HasSubstr("its certificate is good for no other node"));
 }
 
 TEST_F(EncryptedClusterTest, KeyThatOthersMayReadIsRefused) {
