@@ -77,7 +77,7 @@ bool Connection::Receive(int64_t now) {
   }
   size_t turn_bytes = 0;
   keep_alive_received_ = 0;
-  while ((turn_bytes < kTurnBytes || stream_.has_unread()) && MayBeRead()) {
+  while (turn_bytes < kTurnBytes && MayBeRead()) {
     std::copy_n(leftover_.begin(), leftover_bytes_, shared_.buffer.begin());
     const auto room = shared_.buffer.subspan(leftover_bytes_);
     ++shared_.counters.receive_calls;
