@@ -31,7 +31,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 # Modules of the guest's kernel; each loads those that it depends on.
 MODULES = """crc32_generic libnvdimm 9p 9pnet_virtio virtio_pci virtio_net
   rdma_rxe ib_uverbs rdma_ucm nfit nd_pmem dax_pmem device_dax crc32c_generic
-  ext4 overlay dummy veth bridge""".split()
+  ext4 overlay dummy veth bridge tls chacha20poly1305 chacha_generic
+  poly1305_generic""".split()
 NVDIMM_BYTES = 258 << 20
 NVDIMMS = 2
 STATUS = "guest-exit-status: "

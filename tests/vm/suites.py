@@ -61,6 +61,19 @@ class Suite:
             "cat /sys/class/infiniband/rxe*/ports/1/hw_counters/*rnr*"))
         return self.passed(console)
 
+    def encryption(self):
+        """The adapter over TCP, whose encryption the guest's kernel takes
+        over."""
+        console = self.expect(self.guest("encryption"), self.script(
+            "export ALPHEUS_KERNEL_TLS=1",
+            "$programs/tcp_fabric_test --gtest_brief=1 "
+            "--gtest_filter='*Tls*:*Encrypted*' || exit 1",
+            "cat /proc/net/tls_stat"))
+        taken = re.search(r"TlsTxSw\s+(\d+)", console)
+        if not taken or taken.group(1) == "0":
+            raise GuestError(f"the kernel took nothing; the console:\n{console}")
+        return f"{self.passed(console)}, {taken.group(1)} sessions of the kernel"
+
     @staticmethod
     def passed(console):
         """The result that a test program printed: counts, else its cases."""
@@ -227,7 +240,7 @@ class Suite:
         return Rejoin(self).run(1 if self.is_quick else 3)
 
 
-SUITES = ("verbs", "fence", "faults", "log", "power", "rejoin")
+SUITES = ("verbs", "encryption", "fence", "faults", "log", "power", "rejoin")
 # Measurements run only when they are named.
 FIGURES = ("append", "remotelog")
 # So do suites that need downloads and a build of their own.

@@ -43,8 +43,8 @@ GUEST_INPUTS = NODES + ("tests/CMakeLists.txt", "tests/support", "tests/vm",
 
 # Suites that run in guests (tests/vm/suites.py), and about how many minutes
 # each takes.
-GUESTS = {"verbs": 10, "fence": 10, "faults": 10, "log": 12, "power": 10,
-          "rejoin": 12}
+GUESTS = {"verbs": 10, "encryption": 10, "fence": 10, "faults": 10, "log": 12,
+          "power": 10, "rejoin": 12}
 
 Suite = collections.namedtuple(
     "Suite", "name what commands inputs counts minutes times tests")

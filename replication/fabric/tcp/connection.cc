@@ -367,6 +367,7 @@ bool Connection::MakeReady(int64_t now) {
       Break(CompletionStatus::kFlushed, now);
       return false;
     case TlsSession::Progress::kDone:
+      shared_.counters.offloaded += stream_.is_offloaded() ? 1 : 0;
       break;
   }
   if (state_ == State::kConnecting) Greet(now);

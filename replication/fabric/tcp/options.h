@@ -70,6 +70,7 @@ struct TcpFabricCounters {
   uint64_t rejected = 0;       // peers that the adapter ended by itself
   uint64_t accept_pauses = 0;  // for lack of descriptors
   uint64_t kept_bytes = 0;     // kept now; see kept_bytes_max
+  uint64_t offloaded = 0;      // connections that the kernel encrypted
 };
 
 }  // namespace alpheus::fabric::tcp

@@ -35,6 +35,10 @@ bool Stream::has_ended() const {
   return session_ != nullptr && session_->has_ended();
 }
 
+bool Stream::is_offloaded() const {
+  return session_ != nullptr && session_->is_offloaded();
+}
+
 IoResult Stream::Send(std::span<iovec> from) {
   if (session_ != nullptr) return session_->Send(from);
   const IoResult result = SendSome(socket_, from);

@@ -44,6 +44,9 @@ class Stream {
 
   // Requires for all below: is_ready().
 
+  // Returns whether the kernel encrypts and decrypts.
+  bool is_offloaded() const;
+
   // Sends from the front; what the result counts is taken.
   IoResult Send(std::span<iovec> from);
   // Returns whether bytes that were taken wait for the kernel; Flush sends

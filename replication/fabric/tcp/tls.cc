@@ -2,7 +2,11 @@
 #include "replication/fabric/tcp/tls.h"
 
 #include <openssl/bio.h>
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
 #include <openssl/err.h>
+#include <openssl/kdf.h>
+#include <openssl/params.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -14,9 +18,13 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "log/base/status_macros.h"
 #include "log/base/within_memory.h"
+#include "replication/fabric/tcp/kernel_tls.h"
 
 namespace alpheus::fabric::tcp {
 namespace {
@@ -146,6 +154,43 @@ absl::Status Trust(SSL_CTX* context, const TlsTexts& texts) {
   return absl::OkStatus();
 }
 
+// Computes bytes of a key from a secret (RFC 8446, 7.3). Returns false where
+// memory runs out.
+bool ExpandLabel(std::span<const unsigned char> secret, const char* label,
+                 std::span<unsigned char> into) {
+  const std::unique_ptr<EVP_KDF, void (*)(EVP_KDF*)> function(
+      EVP_KDF_fetch(nullptr, OSSL_KDF_NAME_TLS1_3_KDF, nullptr), EVP_KDF_free);
+  const std::unique_ptr<EVP_KDF_CTX, void (*)(EVP_KDF_CTX*)> context(
+      EVP_KDF_CTX_new(function.get()), EVP_KDF_CTX_free);
+  if (context == nullptr) return false;
+  int mode = EVP_KDF_HKDF_MODE_EXPAND_ONLY;
+  // The interface takes what it only reads as if it might write.
+  const auto text = [](const char* name, const void* bytes, size_t count) {
+    return OSSL_PARAM_construct_octet_string(name, const_cast<void*>(bytes),
+                                             count);
+  };
+  constexpr std::string_view kPrefix = "tls13 ";
+  char digest[] = "SHA256";
+  const std::array<OSSL_PARAM, 6> parameters = {
+      OSSL_PARAM_construct_int(OSSL_KDF_PARAM_MODE, &mode),
+      OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, digest, 0),
+      text(OSSL_KDF_PARAM_KEY, secret.data(), secret.size()),
+      text(OSSL_KDF_PARAM_PREFIX, kPrefix.data(), kPrefix.size()),
+      text(OSSL_KDF_PARAM_LABEL, label, std::string_view(label).size()),
+      OSSL_PARAM_construct_end()};
+  return EVP_KDF_derive(context.get(), into.data(), into.size(),
+                        parameters.data()) == 1;
+}
+
+std::optional<KernelTlsKey> KeyOf(std::span<const unsigned char> secret) {
+  KernelTlsKey key;
+  if (secret.empty() || !ExpandLabel(secret, "key", key.key) ||
+      !ExpandLabel(secret, "iv", key.iv)) {
+    return std::nullopt;
+  }
+  return key;
+}
+
 // Sets the rest, which no file says.
 bool Configure(SSL_CTX* context) {
   // Nothing is resumed: each session proves both certificates.
@@ -173,6 +218,7 @@ absl::StatusOr<std::shared_ptr<const TlsSettings>> TlsSettings::Make(
         ". Is it whole, and does its configuration allow TLS 1.3 with "
         "TLS_CHACHA20_POLY1305_SHA256? Is there memory?"));
   }
+  SSL_CTX_set_keylog_callback(context.get(), TlsSession::TakeSecret);
   std::string own_name;
   ALPHEUS_RETURN_IF_ERROR(UseOwn(context.get(), texts, &own_name));
   ALPHEUS_RETURN_IF_ERROR(Trust(context.get(), texts));
@@ -205,6 +251,16 @@ struct TlsSession::Callbacks {
   static int Read(BIO* bio, char* data, int bytes) {
     TlsSession& session = SessionOf(bio);
     BIO_clear_retry_flags(bio);
+    if (!session.is_shaken_) {
+      const IoResult result = session.ReadHandshake(
+          std::as_writable_bytes(std::span(data, static_cast<size_t>(bytes))));
+      if (result.outcome == IoOutcome::kSome) {
+        return static_cast<int>(result.bytes);
+      }
+      if (result.outcome == IoOutcome::kClosed) return 0;
+      BIO_set_retry_read(bio);
+      return -1;
+    }
     const size_t count = std::min(static_cast<size_t>(bytes),
                                   session.received_end_ - session.read_);
     if (count == 0) {
@@ -239,7 +295,9 @@ const BIO_METHOD* TlsSession::Method() {
 
 TlsSession::TlsSession(const TlsSettings& settings, const Descriptor& socket,
                        Side side)
-    : socket_(socket), ssl_(SSL_new(settings.context_.get()), SSL_free) {
+    : socket_(socket),
+      side_(side),
+      ssl_(SSL_new(settings.context_.get()), SSL_free) {
   const BIO_METHOD* const method = Method();
   BIO* const bio = method == nullptr ? nullptr : BIO_new(method);
   if (ssl_ == nullptr || bio == nullptr) {
@@ -251,6 +309,7 @@ TlsSession::TlsSession(const TlsSettings& settings, const Descriptor& socket,
   BIO_set_data(bio, this);
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl_.get(), bio, bio);  // takes it
+  SSL_set_app_data(ssl_.get(), this);
   if (side == Side::kConnects) {
     SSL_set_connect_state(ssl_.get());
   } else {
@@ -258,7 +317,7 @@ TlsSession::TlsSession(const TlsSettings& settings, const Descriptor& socket,
   }
 }
 
-TlsSession::~TlsSession() = default;
+TlsSession::~TlsSession() { ForgetSecrets(); }
 
 TlsSession::Progress TlsSession::Fail(std::string why) {
   if (failure_.empty()) failure_ = std::move(why);
@@ -301,15 +360,79 @@ bool TlsSession::LearnPeer() {
 TlsSession::Progress TlsSession::Shake() {
   if (!failure_.empty()) return Progress::kFailed;
   const ErrorsOfThread errors;
-  for (;;) {
-    const int done = SSL_do_handshake(ssl_.get());
-    const int outcome = SSL_get_error(ssl_.get(), done);
-    // Also an alert, which says to the peer what is wrong.
-    Flush();
-    if (done == 1) return LearnPeer() ? Progress::kDone : Progress::kFailed;
-    if (outcome != SSL_ERROR_WANT_READ) return Fail(Describe(outcome));
-    if (!Fill() && !is_closed_) return Progress::kWaiting;
+  handshake_room_ = kReadBytes;
+  const int done = SSL_do_handshake(ssl_.get());
+  const int outcome = SSL_get_error(ssl_.get(), done);
+  // Also an alert, which says to the peer what is wrong.
+  Flush();
+  if (done == 1) {
+    if (!LearnPeer()) return Progress::kFailed;
+    is_shaken_ = true;
+    OffloadToKernel();
+    return Progress::kDone;
   }
+  if (outcome != SSL_ERROR_WANT_READ) return Fail(Describe(outcome));
+  return Progress::kWaiting;
+}
+
+// OpenSSL asks for what it needs and no more, so that nothing behind the
+// handshake is read before it is known who decrypts it.
+IoResult TlsSession::ReadHandshake(std::span<std::byte> into) {
+  const size_t count = std::min(into.size(), handshake_room_);
+  if (count == 0) return {IoOutcome::kNothing, 0};  // FTL4
+  const IoResult result = ReceiveSome(socket_, into.first(count));
+  handshake_room_ -= result.bytes;
+  is_closed_ = result.outcome == IoOutcome::kClosed;
+  return result;
+}
+
+// OpenSSL calls it for each secret of a handshake, with a line: its name, the
+// client's random bytes, and the secret, both in hexadecimal digits.
+void TlsSession::TakeSecret(const ssl_st* ssl, const char* line) {
+  auto& session = *static_cast<TlsSession*>(SSL_get_app_data(ssl));
+  const absl::string_view text(line);
+  Secret* const secret = absl::StartsWith(text, "CLIENT_TRAFFIC_SECRET_0 ")
+                             ? &session.client_secret_
+                         : absl::StartsWith(text, "SERVER_TRAFFIC_SECRET_0 ")
+                             ? &session.server_secret_
+                             : nullptr;
+  if (secret == nullptr) return;
+  // No exception may pass through OpenSSL. Without the secret libssl goes on.
+  WithinMemory([&] {
+    std::string bytes =
+        absl::HexStringToBytes(text.substr(text.rfind(' ') + 1));
+    secret->assign(bytes.begin(), bytes.end());
+    OPENSSL_cleanse(bytes.data(), bytes.size());
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
+void TlsSession::ForgetSecrets() {
+  for (Secret* const secret : {&client_secret_, &server_secret_}) {
+    OPENSSL_cleanse(secret->data(), secret->size());
+    secret->clear();
+  }
+}
+
+// FTL5. libssl has neither sent nor received a record with these keys.
+void TlsSession::OffloadToKernel() {
+  const bool connects = side_ == Side::kConnects;
+  const auto give = [&](KernelTlsDirection direction, const Secret& secret) {
+    std::optional<KernelTlsKey> key = KeyOf(secret);
+    if (!key) return false;
+    const bool is_taken = GiveToKernel(socket_, direction, *key);
+    OPENSSL_cleanse(&*key, sizeof(*key));
+    return is_taken;
+  };
+  if (!has_unsent()) {
+    kernel_encrypts_ = give(KernelTlsDirection::kSending,
+                            connects ? client_secret_ : server_secret_);
+  }
+  if (kernel_encrypts_) {
+    kernel_decrypts_ = give(KernelTlsDirection::kReceiving,
+                            connects ? server_secret_ : client_secret_);
+  }
+  ForgetSecrets();
 }
 
 void TlsSession::Flush() {
@@ -325,7 +448,12 @@ void TlsSession::Flush() {
   sent_ = 0;
 }
 
-IoResult TlsSession::Send(std::span<const iovec> from) {
+IoResult TlsSession::Send(std::span<iovec> from) {
+  if (kernel_encrypts_) {
+    const IoResult result = SendSome(socket_, from);
+    sent_bytes_ += result.bytes;
+    return result;
+  }
   const ErrorsOfThread errors;
   Flush();
   if (has_unsent()) return {IoOutcome::kNothing, 0};
@@ -365,12 +493,19 @@ bool TlsSession::Fill() {
 IoResult TlsSession::Receive(std::span<std::byte> into) {
   // A send has failed: the peer hears nothing more.
   if (!failure_.empty()) return {IoOutcome::kClosed, 0};
+  if (kernel_decrypts_) {
+    // It ends the connection at what is no record of data.
+    const IoResult result = ReceiveSome(socket_, into);
+    has_drained_ = result.bytes < into.size();
+    return result;
+  }
   const ErrorsOfThread errors;
   bool has_filled = false;
   for (;;) {
     size_t bytes = 0;
     const int got = SSL_read_ex(ssl_.get(), into.data(), into.size(), &bytes);
-    if (unsent_.size() - sent_ > kUnsentMax) {
+    // The kernel could not send an answer of libssl.
+    if (unsent_.size() - sent_ > (kernel_encrypts_ ? 0 : kUnsentMax)) {
       Fail("it asks for more answers of TLS than it takes");
       return {IoOutcome::kClosed, 0};
     }

@@ -4,8 +4,10 @@
 // Idea: OpenSSL works on two buffers, and never on the socket: what it has
 // encrypted waits in one for the next send, and what came waits in the other
 // until it is decrypted. So one system call moves many of its records, and a
-// peer that is gone raises no signal. Both sides show a certificate. The name
-// in it, a URI, is what a program may know of its peer.
+// peer that is gone raises no signal. Where the kernel has TLS it gets the keys
+// once the handshake is over (kernel_tls.h), and encrypts and decrypts instead.
+// Both sides show a certificate. The name in it, a URI, is what a program may
+// know of its peer.
 //
 // There is one cipher suite, ChaCha20-Poly1305. A key of AES-GCM must be
 // replaced after some 2^24.5 full records (RFC 8446, 5.5). A busy log reaches
@@ -17,13 +19,16 @@
 //         certificate that one of the authorities signed, that is valid now,
 //         and that names the peer by one URI.
 //   FTL2. Bytes that a send takes have been read when it returns: memory that
-//   is
-//         referred to may change then.
+//         is referred to may change then.
 //   FTL3. At most kBatchBytes are encrypted ahead of the kernel, and at most
 //         kReadBytes are read ahead of the decryption. The answers that TLS
 //         itself gives come on top: up to kUnsentMax in all.
-//   FTL4. One call reads the socket once, whatever it finds: a peer that sends
-//         only what is TLS's own keeps nobody else waiting.
+//   FTL4. One call reads the socket once, or kReadBytes of the handshake,
+//         whatever it finds: a peer that sends only what is TLS's own keeps
+//         nobody else waiting.
+//   FTL5. The kernel gets the key of a direction before the first byte of a
+//         program goes there, and then has that direction alone. It gets none
+//         if bytes of the handshake still wait to be sent.
 // Thread safety: TlsSettings: all members by many threads. TlsSession: none.
 // References: RFC 8446; docs/design/fabric.md#encryption.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TLS_H_
@@ -102,14 +107,17 @@ class TlsSession {
 
   // Requires for all below: Shake has returned kDone.
 
+  // Returns whether the kernel encrypts and decrypts (FTL5).
+  bool is_offloaded() const { return kernel_encrypts_ && kernel_decrypts_; }
+
   // Encrypts and sends; `bytes` of the result were taken (FTL2). kNothing: the
   // kernel has not taken what was encrypted before.
-  IoResult Send(std::span<const iovec> from);
+  IoResult Send(std::span<iovec> from);
   // Returns whether encrypted bytes wait for the kernel.
   bool has_unsent() const { return sent_ < unsent_.size(); }
   // Sends these.
   void Flush();
-  // Returns how many of them the kernel has taken so far.
+  // Returns how many bytes the kernel has taken so far, encrypted or to be so.
   uint64_t sent_bytes() const { return sent_bytes_; }
 
   // Receives and decrypts.
@@ -130,18 +138,32 @@ class TlsSession {
 
  private:
   struct Callbacks;
+  // The secret of one direction's traffic; empty: not known yet.
+  using Secret = std::vector<unsigned char>;
+  friend class TlsSettings;
   static const bio_method_st* Method();
+  static void TakeSecret(const ssl_st* ssl, const char* line);
 
+  IoResult ReadHandshake(std::span<std::byte> into);
+  void OffloadToKernel();
+  void ForgetSecrets();
   bool Fill();
   Progress Fail(std::string why);
   std::string Describe(int outcome);
   bool LearnPeer();
 
   const Descriptor& socket_;
+  const Side side_;
   std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl_;
+  Secret client_secret_;  // of what the side that connects sends
+  Secret server_secret_;
+  bool is_shaken_ = false;
+  size_t handshake_room_ = 0;  // bytes that Shake may still read
+  bool kernel_encrypts_ = false;
+  bool kernel_decrypts_ = false;
   std::vector<std::byte> unsent_;    // encrypted
   size_t sent_ = 0;                  // of these
-  uint64_t sent_bytes_ = 0;          // ever
+  uint64_t sent_bytes_ = 0;          // taken by the kernel, ever
   std::vector<std::byte> received_;  // still encrypted, up to received_end_
   size_t received_end_ = 0;
   size_t read_ = 0;  // of these

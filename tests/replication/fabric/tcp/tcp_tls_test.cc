@@ -189,6 +189,16 @@ TEST_F(TlsPeersTest, EachLearnsTheOthersName) {
   EXPECT_THAT(said_, IsEmpty());
 }
 
+// FTL5.
+TEST_F(TlsPeersTest, KernelEncryptsWhereItCan) {
+  Start(MakeTls(TestNodeAuthority(), "URI:test://host/0"),
+        MakeTls(TestNodeAuthority(), "URI:test://host/1"));
+  Connect();
+  const uint64_t expected = KernelHasTls() ? 1 : 0;
+  EXPECT_EQ(fabrics_[0]->counters().offloaded, expected);
+  EXPECT_EQ(fabrics_[1]->counters().offloaded, expected);
+}
+
 TEST_F(TlsPeersTest, NamesAreEmptyWithoutTls) {
   Start(nullptr, nullptr);
   Connect();

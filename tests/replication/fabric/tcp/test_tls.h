@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// test_tls: what adapters of a test encrypt with.
+// test_tls: what adapters of a test encrypt with, and whether the kernel can.
 #ifndef ALPHEUS_TESTS_REPLICATION_FABRIC_TCP_TEST_TLS_H_
 #define ALPHEUS_TESTS_REPLICATION_FABRIC_TCP_TEST_TLS_H_
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <string>
 
@@ -37,6 +39,19 @@ inline std::shared_ptr<const fabric::tcp::TlsSettings> MakeTls(
       TlsTextsFor(authority, authority.IssueFor(names, begin_s, end_s)));
   EXPECT_TRUE(made.ok()) << made.status();
   return *std::move(made);
+}
+
+// Returns whether this kernel has TLS, and its module is there: after the first
+// session, which has it loaded where that is allowed. With ALPHEUS_KERNEL_TLS
+// in the environment it must be there.
+inline bool KernelHasTls() {
+  std::ifstream file("/proc/sys/net/ipv4/tcp_available_ulp");
+  std::string name;
+  while (file >> name && name != "tls") {
+  }
+  EXPECT_TRUE(file || std::getenv("ALPHEUS_KERNEL_TLS") == nullptr)
+      << "this kernel has no module tls";
+  return static_cast<bool>(file);
 }
 
 }  // namespace alpheus::testing

@@ -8,7 +8,9 @@
 #include <sys/ioctl.h>
 
 #include <array>
+#include <cstddef>
 #include <memory>
+#include <string>
 
 #include "replication/fabric/tcp/socket.h"
 #include "replication/fabric/tcp/tls.h"
@@ -20,6 +22,7 @@ namespace {
 
 using fabric::tcp::Descriptor;
 using fabric::tcp::IoOutcome;
+using fabric::tcp::IoResult;
 using fabric::tcp::TlsSession;
 using fabric::tcp::TlsSettings;
 using Progress = TlsSession::Progress;
@@ -53,6 +56,20 @@ class RawClient {
   bool UpdateKeys() {
     if (SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_REQUESTED) != 1) return false;
     return SSL_do_handshake(ssl_.get()) == 1;
+  }
+  bool Write(const std::string& text) {
+    return SSL_write(ssl_.get(), text.data(), static_cast<int>(text.size())) ==
+           static_cast<int>(text.size());
+  }
+  // Waits for one record.
+  std::string Read() {
+    std::array<char, 100> text;
+    int bytes = -1;
+    while (bytes < 0) {
+      bytes = SSL_read(ssl_.get(), text.data(), text.size());
+      if (SSL_get_error(ssl_.get(), bytes) == SSL_ERROR_SSL) return "";
+    }
+    return {text.data(), static_cast<size_t>(bytes)};
   }
 
  private:
@@ -103,6 +120,9 @@ class TlsSessionTest : public ::testing::Test {
 
 // FTL4. Others have their turn although this peer always has more.
 TEST_F(TlsSessionTest, ReceiveReadsTheSocketOnce) {
+  if (session_->is_offloaded()) {
+    GTEST_SKIP() << "skipped: the kernel reads, and ends such a connection";
+  }
   while (client_->UpdateKeys()) {
   }
   ASSERT_GT(BytesInSocket(), int{TlsSession::kReadBytes});
@@ -113,6 +133,9 @@ TEST_F(TlsSessionTest, ReceiveReadsTheSocketOnce) {
 
 // FTL3.
 TEST_F(TlsSessionTest, AnswersOfTlsThatNobodyTakesEndTheConnection) {
+  if (session_->is_offloaded()) {
+    GTEST_SKIP() << "skipped: the kernel reads, and ends such a connection";
+  }
   for (;;) {
     while (client_->UpdateKeys()) {
     }
@@ -123,6 +146,31 @@ TEST_F(TlsSessionTest, AnswersOfTlsThatNobodyTakesEndTheConnection) {
   EXPECT_EQ(session_->failure(),
             "it asks for more answers of TLS than it takes");
   EXPECT_EQ(session_->Receive(into_).outcome, IoOutcome::kClosed);
+}
+
+// FTL5. The kernel has no other key.
+TEST_F(TlsSessionTest, MessageOfTlsEndsAConnectionOfTheKernel) {
+  if (!session_->is_offloaded()) {
+    GTEST_SKIP() << "skipped: this kernel has no TLS";
+  }
+  ASSERT_TRUE(client_->UpdateKeys());
+  EXPECT_EQ(session_->Receive(into_).outcome, IoOutcome::kClosed);
+}
+
+// A peer that has libssl's records alone understands either way.
+TEST_F(TlsSessionTest, PeerHearsWhatIsSentAndIsHeard) {
+  EXPECT_EQ(session_->is_offloaded(), KernelHasTls());
+  std::string said = "to the peer";
+  iovec piece{said.data(), said.size()};
+  ASSERT_EQ(session_->Send({&piece, 1}).bytes, said.size());
+  EXPECT_FALSE(session_->has_unsent());
+  EXPECT_EQ(client_->Read(), said);
+  ASSERT_TRUE(client_->Write("to the session"));
+  IoResult got;
+  while (got.outcome == IoOutcome::kNothing) got = session_->Receive(into_);
+  ASSERT_EQ(got.outcome, IoOutcome::kSome);
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(into_.data()), got.bytes),
+            "to the session");
 }
 
 }  // namespace
