@@ -219,9 +219,9 @@ MUTANT_FOLDERS = ("log/", "quorum/", "replication/", "recovery/", "api/",
 MUTANTS_SIMULATED = "tools/mutants/simulated.txt"
 TEST = re.compile(r"^(?:TYPED_)?TEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)", re.M)
 
-# guide: every example of the guide stands in its test, indentation aside.
-GUIDE = "docs/use/api_guide.md"
-GUIDE_TEST = "tests/api/log/guide_test.cc"
+# guide: every example of a guide stands in its test, indentation aside.
+GUIDES = {"docs/use/api_guide.md": "tests/api/log/guide_test.cc",
+          "docs/use/operating.md": "tests/api/client/grpc/guide_test.cc"}
 
 # glossary: one word has one row.
 GLOSSARY = "docs/glossary.md"
@@ -660,16 +660,21 @@ def unindented(lines):
     return "".join(line.strip() + "\n" for line in lines)
 
 
-def lint_guide(root):
-    """Findings in the guide: examples that its test does not run."""
-    if not os.path.exists(os.path.join(root, GUIDE)):
+def lint_guides(root):
+    """Findings in the guides: examples that their tests do not run."""
+    return [finding for guide, test in GUIDES.items()
+            for finding in lint_guide(root, guide, test)]
+
+
+def lint_guide(root, guide, test):
+    if not os.path.exists(os.path.join(root, guide)):
         return []
-    with open(os.path.join(root, GUIDE), encoding="utf-8") as guide:
-        lines = guide.read().split("\n")
+    with open(os.path.join(root, guide), encoding="utf-8") as file:
+        lines = file.read().split("\n")
     tried = "\n"
-    if os.path.exists(os.path.join(root, GUIDE_TEST)):
-        with open(os.path.join(root, GUIDE_TEST), encoding="utf-8") as test:
-            tried += unindented(test)
+    if os.path.exists(os.path.join(root, test)):
+        with open(os.path.join(root, test), encoding="utf-8") as file:
+            tried += unindented(file)
     findings = []
     start = None
     for i, line in enumerate(lines + ["```"]):
@@ -687,9 +692,9 @@ def lint_guide(root):
         elif not any(code.strip() for code in block):
             message = "this example is empty"
         elif "\n" + unindented(block) not in tried:
-            message = f"this example does not stand in {GUIDE_TEST}"
+            message = f"this example does not stand in {test}"
         if message:
-            findings.append(f"{GUIDE}:{start + 1}: guide: {message}")
+            findings.append(f"{guide}:{start + 1}: guide: {message}")
         start = None
     return findings
 
@@ -884,7 +889,7 @@ def lint(root):
         if file.path in one_thread:
             check_one_thread(file)
     return ([finding for file in files for finding in lint_file(file)]
-            + lint_mutants(root) + lint_guide(root) + lint_glossary(root)
+            + lint_mutants(root) + lint_guides(root) + lint_glossary(root)
             + lint_citations(root) + lint_cells(root) + lint_documents(root))
 
 

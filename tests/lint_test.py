@@ -21,6 +21,8 @@ lint = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(lint)
 
 SPDX = "// SPDX-License-Identifier: Apache-2.0\n"
+# One of the guides, and what runs its examples.
+GUIDE, GUIDE_TEST = next(iter(lint.GUIDES.items()))
 
 # (rule, path, code after the SPDX line): exactly one finding, of this rule.
 BAD = [
@@ -443,8 +445,8 @@ class LintTest(unittest.TestCase):
                     self.lint(path, GOOD_HEADER.replace(old, new)), [rule])
 
     def lint_guide(self, guide, test):
-        others = [] if test is None else [(lint.GUIDE_TEST, SPDX + test)]
-        return self.lint(lint.GUIDE, guide, others)
+        others = [] if test is None else [(GUIDE_TEST, SPDX + test)]
+        return self.lint(GUIDE, guide, others)
 
     def test_examples_of_the_guide_stand_in_its_test(self):
         test = "int F() {\n  int a = 1;\n  return a;\n}\n"
@@ -476,16 +478,16 @@ class LintTest(unittest.TestCase):
                     f"{fence}\nint a = 1;\n{end}\n", test), ["guide"])
         # The second of two examples is looked at too, and its line is named.
         with tempfile.TemporaryDirectory() as root:
-            for name, text in ((lint.GUIDE, "```cpp\nint a = 1;\n```\n"
+            for name, text in ((GUIDE, "```cpp\nint a = 1;\n```\n"
                                 "```cpp\nint b;\n```\n"),
-                               (lint.GUIDE_TEST, SPDX + test)):
+                               (GUIDE_TEST, SPDX + test)):
                 os.makedirs(os.path.dirname(os.path.join(root, name)))
                 with open(os.path.join(root, name), "w",
                           encoding="utf-8") as out:
                     out.write(text)
             self.assertEqual(lint.lint(root), [
-                f"{lint.GUIDE}:4: guide: this example does not stand in "
-                f"{lint.GUIDE_TEST}"])
+                f"{GUIDE}:4: guide: this example does not stand in "
+                f"{GUIDE_TEST}"])
 
     def test_word_of_the_glossary_has_one_row(self):
         once = "# Glossary\n| word | meaning |\n| **a, b** | one; not **c** |\n"
@@ -641,7 +643,8 @@ class LintTest(unittest.TestCase):
     def test_repository_is_clean(self):
         self.assertGreater(len(lint.sources(ROOT)), 50)
         # Its rules find nothing where there is no guide.
-        self.assertTrue(os.path.exists(os.path.join(ROOT, lint.GUIDE)))
+        for guide in lint.GUIDES:
+            self.assertTrue(os.path.exists(os.path.join(ROOT, guide)))
         self.assertEqual(lint.lint(ROOT), [])
 
 
