@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -66,6 +67,17 @@ absl::StatusOr<std::string> ReadConfigFile(const std::string& path,
         name, " has more than ", kind.bytes_max, " bytes. Name another file"));
   }
   return text;
+}
+
+absl::Status WriteConfigFile(int descriptor, absl::string_view text,
+                             const std::string& path,
+                             const ConfigFileKind& kind) {
+  const ssize_t written = write(descriptor, text.data(), text.size());
+  const bool is_whole = written == static_cast<ssize_t>(text.size());
+  if (is_whole && fsync(descriptor) == 0) return absl::OkStatus();
+  if (written >= 0 && !is_whole) errno = ENOSPC;
+  return OtherFileError(absl::StrCat(kind.name, " ", path, " can't be written"),
+                        errno);
 }
 
 }  // namespace alpheus

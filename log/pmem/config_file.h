@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // config_file: reads files that an operator wrote: a list of members, a key, a
-// certificate.
+// certificate. Writes those that a command makes for the operator.
 //
 // Idea: a file with a secret is read only if its owner alone may use it: what
 // others can read is no secret, and what they can write proves nothing.
@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
@@ -39,6 +40,11 @@ struct ConfigFileKind {
 // a file that can't be opened or read.
 absl::StatusOr<std::string> ReadConfigFile(const std::string& path,
                                            const ConfigFileKind& kind);
+
+// Writes the text of a new file, and makes it persistent. Errors: the system's.
+absl::Status WriteConfigFile(int descriptor, absl::string_view text,
+                             const std::string& path,
+                             const ConfigFileKind& kind);
 
 }  // namespace alpheus
 

@@ -5,9 +5,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -67,16 +65,6 @@ std::string DrawKeyText(RandomSource& random) {
     absl::StrAppend(&text, absl::Hex(random.Next(), absl::kZeroPad16));
   }
   return text + "\n";
-}
-
-absl::Status WritePersisted(int descriptor, const std::string& text,
-                            const std::string& path) {
-  const ssize_t written = write(descriptor, text.data(), text.size());
-  const bool is_whole = written == static_cast<ssize_t>(text.size());
-  if (is_whole && fsync(descriptor) == 0) return absl::OkStatus();
-  if (written >= 0 && !is_whole) errno = ENOSPC;
-  return absl::ErrnoToStatus(
-      errno, absl::StrCat("key file ", path, " can't be written"));
 }
 
 }  // namespace
@@ -146,7 +134,7 @@ absl::Status MakeClusterKeyFile(const std::string& path, RandomSource& random) {
   absl::Status made = file.status();
   if (made.ok()) {
     std::string text = DrawKeyText(random);
-    made = WritePersisted(file->fd(), text, path);
+    made = WriteConfigFile(file->fd(), text, path, kKeyFile);
     OPENSSL_cleanse(text.data(), text.size());
     if (!made.ok()) return made;
     made = file->Publish();

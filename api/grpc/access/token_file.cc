@@ -178,16 +178,6 @@ std::string ListOf(const std::vector<std::string>& texts) {
   return absl::StrCat("[\"", absl::StrJoin(texts, "\", \""), "\"]");
 }
 
-absl::Status WritePersisted(int descriptor, const std::string& text,
-                            const std::string& path) {
-  const ssize_t written = write(descriptor, text.data(), text.size());
-  const bool is_whole = written == static_cast<ssize_t>(text.size());
-  if (is_whole && fsync(descriptor) == 0) return absl::OkStatus();
-  if (written >= 0 && !is_whole) errno = ENOSPC;
-  return OtherFileError(absl::StrCat("tokens file ", path, " can't be written"),
-                        errno);
-}
-
 }  // namespace
 
 std::string Roles::ToString() const {
@@ -307,7 +297,7 @@ absl::Status AddToTokenFile(const std::string& path, const std::string& entry) {
         absl::StrCat("tokens file ", path, " can't be given to its owner"),
         errno);
   }
-  ALPHEUS_RETURN_IF_ERROR(WritePersisted(file.fd(), text, path));
+  ALPHEUS_RETURN_IF_ERROR(WriteConfigFile(file.fd(), text, path, kTokensFile));
   return file.Publish();
 }
 

@@ -2,6 +2,7 @@
 // Files that an operator wrote. Their kinds are tested where they are used.
 #include "log/pmem/config_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "log/base/bytes.h"
+#include "log/pmem/file_descriptor.h"
 #include "tests/support/fixtures/temp_directory.h"
 
 namespace alpheus {
@@ -91,6 +93,22 @@ TEST_F(ConfigFileTest, OnlyRegularFilesAreRead) {
     EXPECT_THAT(std::string(refused.message()),
                 HasSubstr(path + " is not a regular file"));
   }
+}
+
+TEST_F(ConfigFileTest, IsWrittenWholeOrSaysWhyNot) {
+  Write("", 0600);
+  const FileDescriptor both(open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  const absl::Status written =
+      WriteConfigFile(both.get(), "text", path_, kSecret);
+  EXPECT_TRUE(written.ok()) << written;
+  const auto read = ReadConfigFile(path_, kSecret);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, "text");
+  const FileDescriptor reading(open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  EXPECT_THAT(
+      std::string(
+          WriteConfigFile(reading.get(), "more", path_, kSecret).message()),
+      HasSubstr("secret file " + path_ + " can't be written"));
 }
 
 }  // namespace
