@@ -72,11 +72,10 @@
 //   RS2. Each log has at most one promise owner: at most one of its connections
 //        is in a phase from kReporting to kSession, or one is in kClaiming.
 //   RS3. Where the fabric proves names, nobody but a node, or an operator in
-//   its
-//        place, gets the promises of its epochs, takes its replica as a local
-//        primary, has it released, or stands as its candidate. So the key of
-//        one node opens no log in the name of another, and ends no primary by
-//        that.
+//        its place, gets the promises of its epochs, takes its replica as a
+//        local primary, has it released, or stands as its candidate. So the
+//        key of one node opens no log in the name of another, and ends no
+//        primary by that.
 // Thread safety: one thread.
 // May block: waits for no peer. Poll, OnCompletion, OnConnectionEvent, AddLog,
 // RemoveLog and the destructor may wait for a fence of a replica's medium (on a

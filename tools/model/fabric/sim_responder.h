@@ -10,11 +10,9 @@
 //
 // Invariants:
 //   1. Each step looks up its queue pair and its region again, so that Close
-//   and
-//      Deregister are fences (FB5).
+//      and Deregister are fences (FB5).
 //   2. On a broken connection only writes continue, for a seeded number of
-//   steps,
-//      and nothing is answered.
+//      steps, and nothing is answered.
 // Thread safety: as SimNetwork.
 // References: fabric.h; staged_memory.h; sim_fabric.h, which owns it.
 #ifndef ALPHEUS_TOOLS_MODEL_FABRIC_SIM_RESPONDER_H_
