@@ -248,19 +248,26 @@ struct TlsSession::Callbacks {
     return -1;
   }
 
+  // OpenSSL asks for what it needs and no more, so that nothing behind the
+  // handshake is read before it is known who decrypts it.
+  static int ReadHandshake(BIO* bio, char* data, int bytes) {
+    TlsSession& session = SessionOf(bio);
+    const IoResult result = ReceiveSome(
+        session.socket_,
+        std::as_writable_bytes(std::span(data, static_cast<size_t>(bytes))));
+    session.is_closed_ = result.outcome == IoOutcome::kClosed;
+    if (session.is_closed_) return 0;
+    if (result.outcome == IoOutcome::kSome) {
+      return static_cast<int>(result.bytes);
+    }
+    BIO_set_retry_read(bio);
+    return -1;
+  }
+
   static int Read(BIO* bio, char* data, int bytes) {
     TlsSession& session = SessionOf(bio);
     BIO_clear_retry_flags(bio);
-    if (!session.is_shaken_) {
-      const IoResult result = session.ReadHandshake(
-          std::as_writable_bytes(std::span(data, static_cast<size_t>(bytes))));
-      if (result.outcome == IoOutcome::kSome) {
-        return static_cast<int>(result.bytes);
-      }
-      if (result.outcome == IoOutcome::kClosed) return 0;
-      BIO_set_retry_read(bio);
-      return -1;
-    }
+    if (!session.is_shaken_) return ReadHandshake(bio, data, bytes);
     const size_t count = std::min(static_cast<size_t>(bytes),
                                   session.received_end_ - session.read_);
     if (count == 0) {
@@ -360,7 +367,6 @@ bool TlsSession::LearnPeer() {
 TlsSession::Progress TlsSession::Shake() {
   if (!failure_.empty()) return Progress::kFailed;
   const ErrorsOfThread errors;
-  handshake_room_ = kReadBytes;
   const int done = SSL_do_handshake(ssl_.get());
   const int outcome = SSL_get_error(ssl_.get(), done);
   // Also an alert, which says to the peer what is wrong.
@@ -373,17 +379,6 @@ TlsSession::Progress TlsSession::Shake() {
   }
   if (outcome != SSL_ERROR_WANT_READ) return Fail(Describe(outcome));
   return Progress::kWaiting;
-}
-
-// OpenSSL asks for what it needs and no more, so that nothing behind the
-// handshake is read before it is known who decrypts it.
-IoResult TlsSession::ReadHandshake(std::span<std::byte> into) {
-  const size_t count = std::min(into.size(), handshake_room_);
-  if (count == 0) return {IoOutcome::kNothing, 0};  // FTL4
-  const IoResult result = ReceiveSome(socket_, into.first(count));
-  handshake_room_ -= result.bytes;
-  is_closed_ = result.outcome == IoOutcome::kClosed;
-  return result;
 }
 
 // OpenSSL calls it for each secret of a handshake, with a line: its name, the

@@ -23,9 +23,9 @@
 //   FTL3. At most kBatchBytes are encrypted ahead of the kernel, and at most
 //         kReadBytes are read ahead of the decryption. The answers that TLS
 //         itself gives come on top: up to kUnsentMax in all.
-//   FTL4. One call reads the socket once, or kReadBytes of the handshake,
-//         whatever it finds: a peer that sends only what is TLS's own keeps
-//         nobody else waiting.
+//   FTL4. One Receive reads the socket once, whatever it finds: a peer that
+//         sends only what is TLS's own keeps nobody else waiting. A handshake
+//         is bounded by libssl.
 //   FTL5. The kernel gets the key of a direction before the first byte of a
 //         program goes there, and then has that direction alone. It gets none
 //         if bytes of the handshake still wait to be sent.
@@ -144,7 +144,6 @@ class TlsSession {
   static const bio_method_st* Method();
   static void TakeSecret(const ssl_st* ssl, const char* line);
 
-  IoResult ReadHandshake(std::span<std::byte> into);
   void OffloadToKernel();
   void ForgetSecrets();
   bool Fill();
@@ -158,7 +157,6 @@ class TlsSession {
   Secret client_secret_;  // of what the side that connects sends
   Secret server_secret_;
   bool is_shaken_ = false;
-  size_t handshake_room_ = 0;  // bytes that Shake may still read
   bool kernel_encrypts_ = false;
   bool kernel_decrypts_ = false;
   std::vector<std::byte> unsent_;    // encrypted
