@@ -116,6 +116,7 @@ DOORS = (
       "replication/fabric/socket_address.cc", "quorum/cluster/host_numbers.cc",
       "bench/failover/alpheus/cut.cc",
       "bench/replicated/candidates/raw_socket.cc",
+      "bench/service/cluster/metrics_scraper.cc",
       "tests/support/fabrics/counted_sends.cc",
       "tests/replication/fabric/tcp/cut_sockets.cc",
       "tests/bench/replicated/free_ports_test.cc",

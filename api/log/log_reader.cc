@@ -10,6 +10,7 @@
 #include "log/base/status_macros.h"
 #include "log/core/read/record_cursor.h"
 #include "log/core/read/scan.h"
+#include "log/core/ring/backup_composer.h"
 #include "log/core/ring/region_state.h"
 #include "log/format/layout.h"
 #include "log/format/superline.h"
@@ -64,6 +65,7 @@ RegionInfo MakeInfo(const Region& region, const RegionState& state) {
   info.log_epoch = superline.log_epoch;
   info.repairing = superline.repairing;
   info.closed_cleanly = state.closed_cleanly;
+  info.is_backup = IsBackup(superline);
   for (const EpochEntry& entry : state.table.entries()) {
     info.epochs.push_back({entry.epoch, entry.start_lsn});
   }

@@ -25,6 +25,9 @@ IDLE_KIB_MAX = 64
 IDLE_KINDS = ("alpheus, appends", "alpheus, tails")
 SLOW_MORE_MAX = 0.10
 ALONE, AGAIN, BESIDE = "alone", "alone again", "beside a stopped"
+UNSCRAPED, UNSCRAPED_AGAIN, SCRAPED = "unscraped", "unscraped again", "scraped"
+METRICS_MORE_MAX = 0.01
+METRICS_MEASURED = {"p50": "p50", "server cores": "core time of the server"}
 SLOW_METRICS = {"append p99": "append", "from sent p99": "tail"}
 
 
@@ -36,7 +39,8 @@ def to_text(results):
                       "under way each"),
                 followed(results, "tail", "A reader that follows the log"),
                 followed(results, "fan-out", "Readers that follow the log"),
-                slow_reader(results), idle(results), skips(results),
+                slow_reader(results), idle(results), metrics(results),
+                skips(results),
                 "Aims: median of the rounds (lowest to highest)\n"
                 + aims(results)]
     return "\n".join(section for section in sections if section)
@@ -166,6 +170,30 @@ def idle(results):
                   "us to open one"], rows)
 
 
+def metrics(results):
+    rows = []
+    for count in results.values("metrics", "in_flight"):
+        for who in candidates(results, "metrics"):
+            where = {"in_flight": count}
+            rate = results.one("metrics", who, "rate", **where)
+            if rate is None:
+                continue
+            rows.append([str(count), who, "%.0f" % rate["median"],
+                         "%.0f" % rate["min"], "%.0f" % rate["max"]]
+                        + [cell(results.median("metrics", who, metric, **where),
+                                form)
+                           for metric, form in
+                           (("p50", "%.1f"), ("p99", "%.0f"),
+                            ("server cores", "%.2f"),
+                            ("backups cores", "%.2f"), ("scrapes", "%.0f"))])
+    if not rows:
+        return ""
+    return table("Records of 64 B while metrics are scraped: records/s, us, us "
+                 "of cores per record",
+                 ["in flight", "", "rate", "lowest", "highest", "p50", "p99",
+                  "server", "backups", "scrapes"], rows)
+
+
 class Verdict:
     """One aim: what was asked, what came out."""
 
@@ -186,6 +214,7 @@ def judge(results):
     yield _tail_aim(results)
     yield from _idle_aims(results)
     yield from _slow_aims(results)
+    yield from _metrics_aims(results)
 
 
 def _ratio_aim(what, found, most):
@@ -263,6 +292,27 @@ def _slow_aims(results):
                       "at most %.2fx (equal runs differ by %.2f)"
                       % (most, equal),
                       change.median <= most)
+
+
+def _metrics_aims(results):
+    for count in (1, IN_FLIGHT):
+        for metric, name in METRICS_MEASURED.items():
+            what = "metrics scraped, %d under way: %s, times unscraped" % (
+                count, name)
+            alone, again, beside = (
+                results.one("metrics", who, metric, in_flight=count)
+                for who in (UNSCRAPED, UNSCRAPED_AGAIN, SCRAPED))
+            if None in (alone, again, beside):
+                yield Verdict(what, "not measured", "at most 1.01x and the "
+                              "difference of equal runs", None)
+                continue
+            change = Ratio(beside, alone)
+            equal = abs(Ratio(again, alone).median - 1)
+            most = 1 + METRICS_MORE_MAX + equal
+            yield Verdict(what, "%.3fx (%.3f to %.3f)"
+                          % (change.median, change.low, change.high),
+                          "at most %.3fx (equal runs differ by %.3f)"
+                          % (most, equal), change.median <= most)
 
 
 def aims(results):

@@ -67,13 +67,13 @@ def counts(results):
         d = m["details"]
         rows.append([m["candidate"], bytes_text(m["parameters"]["bytes"])]
                     + ["%.3f" % d[name] for name in
-                       ("fences", "nt_lines", "flushed_lines")]
+                       ("fences", "flushed_lines")]
                     + ["%.1f" % d["reclaim_ns"]])
     if not rows:
         return ""
     return table("Alpheus: what its persistence primitive did per append, "
                   "and cleaning",
-                  ["policy", "record", "fences", "nt lines", "flushed lines",
+                  ["policy", "record", "fences", "flushed lines",
                    "cleaning ns"], rows)
 
 

@@ -25,6 +25,8 @@ Settings FullSettings() {
   s.idle_streams = 10'000;
   s.idle_rounds = 3;
   s.idle_ms = 2'000;
+  s.metrics_run_ms = 5'000;
+  s.scrape_every_ms = 1'000;
   return s;
 }
 
@@ -44,6 +46,7 @@ Settings QuickSettings() {
   s.idle_streams = 2'000;
   s.idle_rounds = 2;
   s.idle_ms = 1'000;
+  s.metrics_run_ms = 3'000;
   return s;
 }
 
@@ -65,6 +68,8 @@ Settings TinySettings() {
   s.idle_streams = 20;
   s.idle_rounds = 1;
   s.idle_ms = 10;
+  s.metrics_run_ms = 100;
+  s.scrape_every_ms = 20;
   return s;
 }
 

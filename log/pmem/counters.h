@@ -16,14 +16,18 @@ namespace alpheus {
 struct PersistenceCounters {
   uint64_t fences = 0;         // store fences that drain flushes and NT stores
   uint64_t flushed_lines = 0;  // lines given to the flush instruction
-  uint64_t nt_lines = 0;       // lines stored non-temporally
   uint64_t copied_bytes = 0;   // bytes copied through the cache
   uint64_t msyncs = 0;         // system calls of the msync backend
 };
 
 // The calling thread's counters since it started.
+//
+// Their place is fixed when the program is loaded: to count takes two
+// instructions. Otherwise each count in a shared library is a call, around
+// which an append saves its registers.
 inline PersistenceCounters& ThreadPersistenceCounters() {
-  static constinit thread_local PersistenceCounters counters;
+  [[gnu::tls_model("initial-exec")]] static constinit thread_local
+      PersistenceCounters counters;
   return counters;
 }
 

@@ -55,8 +55,9 @@ class LibpmemPersistence {
   }
 
   void Copy(void* dst, const void* src, size_t bytes) {
-    std::memcpy(dst, src, bytes);
+    // Counted first: else the number is kept over the call.
     ThreadPersistenceCounters().copied_bytes += bytes;
+    std::memcpy(dst, src, bytes);
   }
 
   // Requires: dst on a line; src may be unaligned.
@@ -72,7 +73,6 @@ class LibpmemPersistence {
     std::memcpy(dst, src, lines * kLineBytes);
     FlushLines(dst, lines * kLineBytes);
 #endif
-    ThreadPersistenceCounters().nt_lines += lines;
   }
 
   void StoreLineNt(void* dst, const LineWords& words) {
@@ -83,7 +83,6 @@ class LibpmemPersistence {
     };
     StoreQuarters(static_cast<__m128i*>(dst), quarter(0), quarter(1),
                   quarter(2), quarter(3));
-    ++ThreadPersistenceCounters().nt_lines;
 #else
     CopyLinesNt(dst, &words, 1);
 #endif

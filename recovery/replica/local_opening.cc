@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
 #include "log/core/read/record_cursor.h"
+#include "log/core/ring/backup_composer.h"
 #include "log/core/ring/region_state.h"
 #include "log/format/layout.h"
 #include "log/pmem/backends.h"
@@ -86,6 +87,14 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
         absl::StrCat(options.name, ": holds log ", found.log_id.ToString(),
                      ", expected ", options.expected_log_id->ToString(),
                      ". Nothing was changed; name the right region"));
+  }
+  if (IsBackup(found)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        options.name, ": is a backup of log ", found.log_id.ToString(),
+        ", which is read and never written. Nothing was changed. `alpheus cat "
+        "--file ",
+        options.name, "` shows its records, `alpheus salvage ", options.name,
+        " OUT` makes a log of them"));
   }
   if (found.configuration.replica_count != 1 || found.repairing) {
     return absl::UnimplementedError(absl::StrCat(

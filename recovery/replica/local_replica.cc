@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
+#include "log/core/ring/backup_composer.h"
 #include "log/format/layout.h"
 #include "log/pmem/backends.h"
 #include "recovery/replica/installer.h"
@@ -78,6 +79,14 @@ absl::Status LocalReplica<P>::Begin() {
 
 template <Persistence P>
 absl::Status LocalReplica<P>::CheckIdentity() const {
+  if (IsBackup(state_.superline)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        options_.name, ": is a backup of log ",
+        state_.superline.log_id.ToString(),
+        ", and no node's replica. Nothing was changed; move it out of the "
+        "node's directory. A node that lost its replica gets a new one by "
+        "`alpheus replace`"));
+  }
   const auto check = [this](const char* what, const std::optional<Uuid>& wanted,
                             const Uuid& found) {
     if (!wanted || *wanted == found) return absl::OkStatus();

@@ -23,7 +23,7 @@ from smoke import (REPORT, content_of, plotting_python, run,  # noqa: E402
                    tell_skipped)
 
 SCENARIOS = {"latency", "rate", "streams", "tail", "fan-out", "slow-reader",
-             "idle"}
+             "idle", "metrics"}
 PEERS = {"etcd", "redis"}
 WITHOUT_PEERS = {"floor-echo", "echo by our client", "floor-embedded",
                  "embedded by callback", "alpheus"}
@@ -74,6 +74,17 @@ class SmokeTest(smoke.SmokeCase):
         for m in self.of("idle"):
             self.assertEqual(m["parameters"], {"streams": 20})
 
+    def test_metrics_have_two_equal_turns_and_are_scraped(self):
+        self.assertEqual({m["candidate"] for m in self.of("metrics")},
+                         {service.UNSCRAPED, service.UNSCRAPED_AGAIN,
+                          service.SCRAPED})
+        self.assertEqual({m["parameters"]["in_flight"]
+                          for m in self.of("metrics")}, {1, 64})
+        scrapes = [m for m in self.of("metrics") if m["metric"] == "scrapes"]
+        self.assertEqual({m["candidate"] for m in scrapes}, {service.SCRAPED})
+        for m in scrapes:
+            self.assertGreaterEqual(m["min"], 3, m)  # of each node once
+
     def test_peers_are_measured_or_skipped_with_a_reason(self):
         for scenario in ("latency", "rate", "streams"):
             who = {m["candidate"] for m in self.of(scenario)} & PEERS
@@ -112,7 +123,8 @@ class SmokeTest(smoke.SmokeCase):
         self.assertEqual(told.returncode, 0, told.stderr)
         for part in ("One record at a time", "Records under way",
                      "A reader that follows", "stands still",
-                     "Streams on which nothing comes", "Aims",
+                     "Streams on which nothing comes", "metrics are scraped",
+                     "Aims",
                      "one record of 64 B", "preset tiny"):
             self.assertIn(part, told.stdout)
         if "skipped: plots" in told.stdout:

@@ -131,6 +131,35 @@ quorum::Digest Sha256(std::string_view text) {
   return digest;
 }
 
+struct Sha256OfParts::Context {
+  std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> digest{EVP_MD_CTX_new(),
+                                                            EVP_MD_CTX_free};
+};
+
+Sha256OfParts::Sha256OfParts() : context_(std::make_unique<Context>()) {
+  const int done =
+      EVP_DigestInit_ex(context_->digest.get(), EVP_sha256(), nullptr);
+  ALPHEUS_CHECK(done == 1, "libcrypto has SHA-256");
+}
+
+Sha256OfParts::~Sha256OfParts() = default;
+
+void Sha256OfParts::Add(std::string_view part) {
+  const int done =
+      EVP_DigestUpdate(context_->digest.get(), part.data(), part.size());
+  ALPHEUS_CHECK(done == 1, "libcrypto has SHA-256");
+}
+
+quorum::Digest Sha256OfParts::Finish() {
+  quorum::Digest digest{};
+  unsigned int bytes = 0;
+  const int done = EVP_DigestFinal_ex(
+      context_->digest.get(), reinterpret_cast<unsigned char*>(digest.data()),
+      &bytes);
+  ALPHEUS_CHECK(done == 1 && bytes == digest.size(), "libcrypto has SHA-256");
+  return digest;
+}
+
 absl::Status CheckCertificate(const NamedText& chain, const NamedText& key,
                               int64_t now_s) {
   const ErrorsOfThread errors;

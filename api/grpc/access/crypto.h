@@ -11,6 +11,7 @@
 #define ALPHEUS_API_GRPC_ACCESS_CRYPTO_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,23 @@
 namespace alpheus::rpc {
 
 quorum::Digest Sha256(std::string_view text);
+
+// The same of a text that comes in parts. One thread.
+class Sha256OfParts {
+ public:
+  Sha256OfParts();
+  ~Sha256OfParts();
+  Sha256OfParts(const Sha256OfParts&) = delete;
+  Sha256OfParts& operator=(const Sha256OfParts&) = delete;
+
+  void Add(std::string_view part);
+  // Returns the digest of all parts. Called once, last.
+  quorum::Digest Finish();
+
+ private:
+  struct Context;
+  const std::unique_ptr<Context> context_;
+};
 
 // Text of a file.
 struct NamedText {

@@ -13,6 +13,7 @@
 #include "alpheus/options.h"
 #include "alpheus/recovery_report.h"
 #include "api/admin/cluster_scrub.h"
+#include "api/grpc/calls/backup_stream.h"
 #include "api/grpc/calls/shown_token.h"
 #include "api/grpc/wire/admin_messages.h"
 #include "api/grpc/wire/call_error.h"
@@ -86,12 +87,8 @@ ServerUnaryReactor* AdminCalls::Begin(
   const absl::Status may =
       access_.Check(ShownIn(context, access_), Role::kAdmin, log);
   if (!may.ok()) return reactor->Refuse(NotAllowed(may));
-  if (!access_.asks_for_tokens()) {
-    return reactor->Refuse(ErrorOfOrder(absl::FailedPreconditionError(
-        "this node takes no orders: it asks its clients for no tokens, so "
-        "anybody here could give them. Give alpheusd --tokens, or use the "
-        "command of `alpheus` of this name, which needs the cluster's key")));
-  }
+  const absl::Status takes = TakesOrders();
+  if (!takes.ok()) return reactor->Refuse(ErrorOfOrder(takes));
   if (administrator_ == nullptr) {
     return reactor->Refuse(ErrorOfOrder(absl::FailedPreconditionError(
         "this node is of no cluster, and takes no orders")));
@@ -108,6 +105,14 @@ ServerUnaryReactor* AdminCalls::Begin(
       });
   if (!begun.ok()) return reactor->Refuse(ErrorOfOrder(begun));
   return reactor;
+}
+
+absl::Status AdminCalls::TakesOrders() const {
+  if (access_.asks_for_tokens()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "this node takes no orders: it asks its clients for no tokens, so "
+      "anybody here could give them. Give alpheusd --tokens, or use the "
+      "command of `alpheus` of this name, which needs the cluster's key");
 }
 
 void AdminCalls::SetPrimary(const PrimaryReport& report, v1::Primary* out) {
@@ -214,6 +219,24 @@ ServerUnaryReactor* AdminCalls::CreateLog(grpc::CallbackServerContext* context,
                  response->set_log_id(id.ToString());
                  return absl::OkStatus();
                });
+}
+
+grpc::ServerWriteReactor<v1::BackupResponse>* AdminCalls::Backup(
+    grpc::CallbackServerContext* context, const v1::BackupRequest* request) {
+  const Shown shown = ShownIn(*context, access_);
+  BackupStream::Permits permits = {Permit(access_, shown, Role::kAdmin),
+                                   Permit(access_, shown, Role::kRead)};
+  absl::Status may = permits.order.Enter(request->log());
+  if (may.ok()) may = permits.read.Enter(request->log());
+  if (!may.ok()) {
+    return BackupStream::Refuse(counts_, std::move(permits), NotAllowed(may));
+  }
+  const absl::Status takes = TakesOrders();
+  if (!takes.ok()) {
+    return BackupStream::Refuse(counts_, std::move(permits),
+                                ErrorOfOrder(takes));
+  }
+  return BackupStream::Start(logs_, counts_, std::move(permits), *request);
 }
 
 }  // namespace alpheus::rpc

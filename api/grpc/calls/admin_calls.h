@@ -2,7 +2,8 @@
 // admin_calls: the calls of an administrator (admin_service.proto).
 //
 // Idea: an order blocks for seconds or minutes, so each has a thread while it
-// is carried out, and few are at once. When the call ends early, the order is
+// is carried out, and few are at once. A backup is a stream, and has none
+// (backup_stream.h). When the call ends early, the order is
 // told to wait no more, if it can; its thread ends by itself.
 //
 // Invariants:
@@ -73,6 +74,9 @@ class AdminCalls final : public v1::AdminService::CallbackService {
   grpc::ServerUnaryReactor* CreateLog(grpc::CallbackServerContext* context,
                                       const v1::CreateLogRequest* request,
                                       v1::CreateLogResponse* response) override;
+  grpc::ServerWriteReactor<v1::BackupResponse>* Backup(
+      grpc::CallbackServerContext* context,
+      const v1::BackupRequest* request) override;
 
  private:
   // Carries an order out, and fills its response.
@@ -83,6 +87,8 @@ class AdminCalls final : public v1::AdminService::CallbackService {
   grpc::ServerUnaryReactor* Begin(const grpc::CallbackServerContext& context,
                                   Method method, const std::string& log,
                                   const OrderTimes& times, Order order);
+  // Returns why the node takes no orders; OK if it does.
+  absl::Status TakesOrders() const;
   void SetPrimary(const PrimaryReport& report, v1::Primary* out);
 
   service::ServedLogs& logs_;

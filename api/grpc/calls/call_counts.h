@@ -24,7 +24,7 @@
 namespace alpheus::rpc {
 
 // Methods of the API: of log_service.proto, then of admin_service.proto.
-// Streams come last.
+// Streams of both come last.
 enum class Method {
   kOpenClient,
   kResumeClient,
@@ -49,8 +49,9 @@ enum class Method {
   kAppendStream,
   kRead,
   kTail,
+  kBackup,
 };
-inline constexpr size_t kMethodCount = 23;
+inline constexpr size_t kMethodCount = 24;
 inline constexpr size_t kUnaryCount = 20;  // the first ones
 
 // Returns the method's name in the API.
@@ -78,7 +79,8 @@ constexpr std::string_view NameOf(Method method) {
       "CreateLog",
       "AppendStream",
       "Read",
-      "Tail"};
+      "Tail",
+      "Backup"};
   return kNames[static_cast<size_t>(method)];
 }
 

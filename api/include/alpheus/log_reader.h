@@ -96,6 +96,7 @@ struct RegionInfo {
   Epoch log_epoch;
   bool repairing = false;
   bool closed_cleanly = false;
+  bool is_backup = false;  // a copy of a log's records, and no replica
   std::vector<EpochInfo> epochs;
   Lsn head_lsn;
   uint64_t head_offset = 0;  // monotone: modulo ring_capacity is the place

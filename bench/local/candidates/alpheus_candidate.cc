@@ -18,14 +18,12 @@ PersistenceCounters Difference(const PersistenceCounters& later,
                                const PersistenceCounters& earlier) {
   return {.fences = later.fences - earlier.fences,
           .flushed_lines = later.flushed_lines - earlier.flushed_lines,
-          .nt_lines = later.nt_lines - earlier.nt_lines,
           .msyncs = later.msyncs - earlier.msyncs};
 }
 
 void Add(const PersistenceCounters& more, PersistenceCounters* sum) {
   sum->fences += more.fences;
   sum->flushed_lines += more.flushed_lines;
-  sum->nt_lines += more.nt_lines;
   sum->msyncs += more.msyncs;
 }
 

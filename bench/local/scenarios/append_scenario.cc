@@ -30,7 +30,6 @@ void Add(const BatchResult& batch, BatchResult* sum) {
   sum->reclaim_ns += batch.reclaim_ns;
   sum->counters.fences += batch.counters.fences;
   sum->counters.flushed_lines += batch.counters.flushed_lines;
-  sum->counters.nt_lines += batch.counters.nt_lines;
 }
 
 double Ratio(double a, uint64_t b) {
@@ -71,8 +70,7 @@ Measurement ToMeasurement(const Candidate& candidate, uint64_t bytes,
   m.details = {{"reclaim_ns", reclaim_ns},
                {"reclaims", static_cast<double>(sum.reclaims)},
                {"fences", per_append(sum.counters.fences)},
-               {"flushed_lines", per_append(sum.counters.flushed_lines)},
-               {"nt_lines", per_append(sum.counters.nt_lines)}};
+               {"flushed_lines", per_append(sum.counters.flushed_lines)}};
   return m;
 }
 

@@ -58,7 +58,7 @@ absl::StatusOr<PeerProcess> StartDaemon(const std::string& folder,
 }
 
 absl::StatusOr<std::unique_ptr<ServiceCluster>> ServiceCluster::Start(
-    const std::string& parent, uint64_t ring_bytes) {
+    const std::string& parent, uint64_t ring_bytes, bool has_metrics) {
   ALPHEUS_ASSIGN_OR_RETURN(ClusterFolder folder,
                            ClusterFolder::Make({.parent = parent,
                                                 .ring_bytes = ring_bytes,
@@ -66,7 +66,7 @@ absl::StatusOr<std::unique_ptr<ServiceCluster>> ServiceCluster::Start(
                                                 .write_quorum = kWriteQuorum}));
   std::unique_ptr<ServiceCluster> made(
       new ServiceCluster(std::move(folder), ring_bytes));
-  ALPHEUS_RETURN_IF_ERROR(made->StartNodes());
+  ALPHEUS_RETURN_IF_ERROR(made->StartNodes(has_metrics));
   ALPHEUS_RETURN_IF_ERROR(AwaitReady(made->nodes_, kServiceStartTimeout,
                                      [&] { return made->FindPrimary(); }));
   std::this_thread::sleep_for(kJoinTime);
@@ -77,17 +77,21 @@ absl::StatusOr<std::unique_ptr<ServiceCluster>> ServiceCluster::Start(
   return made;
 }
 
-absl::Status ServiceCluster::StartNodes() {
+absl::Status ServiceCluster::StartNodes(bool has_metrics) {
   ALPHEUS_ASSIGN_OR_RETURN(const std::vector<uint16_t> ports,
-                           replicated::FreePorts(kNodes));
+                           replicated::FreePorts(2 * kNodes));
   for (uint64_t node = 1; node <= kNodes; ++node) {
     addresses_.push_back(absl::StrCat("127.0.0.1:", ports[node - 1]));
-    ALPHEUS_ASSIGN_OR_RETURN(
-        PeerProcess process,
-        StartDaemon(
-            folder_.path(), node,
-            {"--stand", log_, "--serve", addresses_.back(), "--silence-ms",
-             kSilenceMs, "--silence-ms-max", kSilenceMs}));
+    std::vector<std::string> more = {
+        "--stand",    log_,       "--serve",          addresses_.back(),
+        "--silence-ms", kSilenceMs, "--silence-ms-max", kSilenceMs};
+    if (has_metrics) {
+      metrics_addresses_.push_back(
+          absl::StrCat("127.0.0.1:", ports[kNodes + node - 1]));
+      more.insert(more.end(), {"--metrics", metrics_addresses_.back()});
+    }
+    ALPHEUS_ASSIGN_OR_RETURN(PeerProcess process,
+                             StartDaemon(folder_.path(), node, more));
     nodes_.push_back(std::move(process));
   }
   return absl::OkStatus();

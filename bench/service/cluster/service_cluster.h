@@ -37,12 +37,17 @@ absl::StatusOr<replicated::PeerProcess> StartDaemon(
 class ServiceCluster {
  public:
   // Starts three nodes in a new folder below `parent`; returns when one of them
-  // is primary, and serves the log. Errors: Unavailable; DeadlineExceeded.
+  // is primary, and serves the log. `has_metrics`: they show metrics. Errors:
+  // Unavailable; DeadlineExceeded.
   static absl::StatusOr<std::unique_ptr<ServiceCluster>> Start(
-      const std::string& parent, uint64_t ring_bytes);
+      const std::string& parent, uint64_t ring_bytes, bool has_metrics = false);
 
   // Returns where the nodes listen for clients, the primary first.
   const std::vector<std::string>& addresses() const { return addresses_; }
+  // Returns where the nodes show their metrics; none if they don't.
+  const std::vector<std::string>& metrics_addresses() const {
+    return metrics_addresses_;
+  }
   const std::string& log() const { return log_; }
   uint64_t ring_bytes() const { return ring_bytes_; }
   pid_t primary() const { return nodes_[primary_].pid(); }
@@ -53,7 +58,7 @@ class ServiceCluster {
   ServiceCluster(replicated::ClusterFolder folder, uint64_t ring_bytes)
       : folder_(std::move(folder)), ring_bytes_(ring_bytes) {}
 
-  absl::Status StartNodes();
+  absl::Status StartNodes(bool has_metrics);
   absl::Status FindPrimary();
 
   const replicated::ClusterFolder folder_;
@@ -61,6 +66,7 @@ class ServiceCluster {
   const std::string log_ = replicated::BenchLogName(0);
   std::vector<replicated::PeerProcess> nodes_;
   std::vector<std::string> addresses_;
+  std::vector<std::string> metrics_addresses_;
   size_t primary_ = 0;
 };
 

@@ -37,6 +37,8 @@ struct Settings {
   uint64_t idle_streams = 0;
   uint64_t idle_rounds = 0;
   int64_t idle_ms = 0;  // that their cost in core time is measured for
+  int64_t metrics_run_ms = 0;  // of each turn; several scrapes
+  int64_t scrape_every_ms = 0;
 };
 
 // Presets. The full one takes half an hour, the quick one some minutes. The
@@ -62,18 +64,24 @@ absl::Status MeasureSlowReader(const Settings& settings, Report* report);
 // Memory and core time of streams on which nothing comes.
 absl::Status MeasureIdle(const Settings& settings, Report* report);
 
+// One record at a time, and several under way, of nodes whose metrics are
+// scraped and of those whose are not. The turns without it come twice, for what
+// two equal runs differ by.
+absl::Status MeasureMetrics(const Settings& settings, Report* report);
+
 struct Scenario {
   std::string_view name;
   absl::Status (*measure)(const Settings&, Report*);
 };
-inline constexpr std::array<Scenario, 7> kScenarios = {
+inline constexpr std::array<Scenario, 8> kScenarios = {
     {{"latency", MeasureLatency},
      {"rate", MeasureRate},
      {"streams", MeasureStreams},
      {"tail", MeasureTail},
      {"fan-out", MeasureFanOut},
      {"slow-reader", MeasureSlowReader},
-     {"idle", MeasureIdle}}};
+     {"idle", MeasureIdle},
+     {"metrics", MeasureMetrics}}};
 
 }  // namespace alpheus::bench::service
 

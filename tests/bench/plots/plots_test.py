@@ -28,7 +28,7 @@ def measurement(scenario, candidate, samples, metric="m", unit="ns",
             "unit": unit, "parameters": parameters, "samples": samples,
             "median": ordered[len(ordered) // 2], "min": ordered[0],
             "max": ordered[-1],
-            "details": {"fences": 1, "nt_lines": 2, "flushed_lines": 0,
+            "details": {"fences": 1, "flushed_lines": 0,
                         "reclaim_ns": 1}}
 
 

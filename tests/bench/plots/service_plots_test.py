@@ -158,5 +158,42 @@ class TextTest(unittest.TestCase):
         self.assertNotIn("Streams with one record", text)
 
 
+class MetricsTest(unittest.TestCase):
+
+    def judged(self, again, scraped, metric="p50"):
+        turns = [("unscraped", [100.0] * 3), ("unscraped again", again),
+                 ("scraped", scraped)]
+        return words(run_of(*(measured("metrics", who, metric, samples,
+                                       bytes=64, in_flight=1)
+                              for who, samples in turns)),
+                     "metrics scraped, 1 under way: %s"
+                     % service.METRICS_MEASURED[metric])
+
+    def test_one_percent_is_allowed(self):
+        self.assertEqual(self.judged([100.0] * 3, [101.0] * 3), ["pass"])
+        self.assertEqual(self.judged([100.0] * 3, [101.5] * 3), ["FAIL"])
+        self.assertEqual(self.judged([100.0] * 3, [101.5] * 3, "server cores"),
+                         ["FAIL"])
+
+    def test_difference_of_equal_runs_is_added(self):
+        for again in ([103.0] * 3, [97.0] * 3):
+            self.assertEqual(self.judged(again, [103.5] * 3), ["pass"])
+            self.assertEqual(self.judged(again, [104.5] * 3), ["FAIL"])
+
+    def test_rounds_are_compared_in_pairs(self):
+        # One disturbed round of both is nothing of the scraper's.
+        turns = [("unscraped", [100.0, 900.0, 100.0]),
+                 ("unscraped again", [100.0, 900.0, 100.0]),
+                 ("scraped", [101.0, 905.0, 100.5])]
+        run = run_of(*(measured("metrics", who, "p50", samples, bytes=64,
+                                in_flight=1) for who, samples in turns))
+        self.assertEqual(words(run, "metrics scraped, 1 under way: p50"),
+                         ["pass"])
+
+    def test_without_its_turns_it_is_skipped(self):
+        self.assertEqual(words(run_of(one_record("alpheus", [1.0])),
+                               "metrics scraped"), ["skipped"] * 4)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -26,6 +26,7 @@ void AddCommands(CLI::App* app, Command* chosen) {
   AddScrubCommand(app, chosen);
   AddCleanupCommand(app, chosen);
   AddExportWalCommand(app, chosen);
+  AddBackupCommand(app, chosen);
   AddSalvageCommand(app, chosen);
   AddReplaceCommand(app, chosen);
   AddReconfigureCommand(app, chosen);

@@ -30,6 +30,7 @@ void AddVerifyCommand(CLI::App* app, Command* chosen);
 void AddScrubCommand(CLI::App* app, Command* chosen);
 void AddCleanupCommand(CLI::App* app, Command* chosen);
 void AddExportWalCommand(CLI::App* app, Command* chosen);
+void AddBackupCommand(CLI::App* app, Command* chosen);
 void AddSalvageCommand(CLI::App* app, Command* chosen);
 void AddReplaceCommand(CLI::App* app, Command* chosen);
 void AddReconfigureCommand(CLI::App* app, Command* chosen);

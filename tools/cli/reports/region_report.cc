@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/cli/reports/region_report.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -80,6 +82,7 @@ Json DescribeRegion(const RegionInfo& info) {
   json["log_epoch"] = info.log_epoch.value;
   json["repairing"] = info.repairing;
   json["closed_cleanly"] = info.closed_cleanly;
+  json["is_backup"] = info.is_backup;
   json["epochs"] = DescribeEpochs(info);
   json["head_lsn"] = info.head_lsn.value;
   json["head_offset"] = info.head_offset;
@@ -94,8 +97,14 @@ std::string RegionText(const RegionInfo& info) {
          " bytes, format version ", info.format_version);
   AddRow(&text, "log id", info.log_id.ToString());
   AddRow(&text, "cluster id", info.cluster_id.ToString());
-  AddRow(&text, "replica", "node ", info.node.value, ", incarnation ",
-         info.incarnation);
+  if (info.is_backup) {
+    AddRow(&text, "backup", "of the records from LSN ", info.head_lsn.value,
+           " to ", std::max(info.watermark_lsn, info.head_lsn - 1).value,
+           ", and no replica");
+  } else {
+    AddRow(&text, "replica", "node ", info.node.value, ", incarnation ",
+           info.incarnation);
+  }
   AddRow(&text, "configuration", info.configuration_id, ": ",
          info.replica_count, " replicas, write quorum ", info.write_quorum);
   AddRow(&text, "ring", info.ring_capacity, " bytes at offset ",
