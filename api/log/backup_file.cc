@@ -41,9 +41,10 @@ absl::Status CheckIsBackup(const std::string& path) {
       LogReader::Open(path);
   if (reader.ok() && (*reader)->info().is_backup) return absl::OkStatus();
   return absl::AlreadyExistsError(absl::StrCat(
-      path, ": is there, and is no backup that can be read. Only a backup is "
-            "replaced. Name another file, or move this one away. Nothing was "
-            "changed"));
+      path,
+      ": is there, and is no backup that can be read. Only a backup is "
+      "replaced. Name another file, or move this one away. Nothing was "
+      "changed"));
 }
 
 bool Exists(const std::string& path) {
@@ -90,11 +91,11 @@ absl::Status BackupFile::Write(uint64_t offset,
 
 absl::Status BackupFile::Add(Lsn lsn, Epoch epoch,
                              std::span<const std::byte> payload) {
-  ALPHEUS_RETURN_IF_ERROR(composer_->Add(
-      lsn, epoch, payload,
-      [this](uint64_t offset, std::span<const std::byte> bytes) {
-        return Write(offset, bytes);
-      }));
+  ALPHEUS_RETURN_IF_ERROR(
+      composer_->Add(lsn, epoch, payload,
+                     [this](uint64_t offset, std::span<const std::byte> bytes) {
+                       return Write(offset, bytes);
+                     }));
   tally_.Count(lsn, epoch, payload);
   return absl::OkStatus();
 }
@@ -119,23 +120,22 @@ absl::Status BackupFile::ReadBack() const {
   const BackupSubject& subject = composer_->subject();
   Tally read;
   Lsn next = subject.head_lsn;
-  const absl::Status visited =
-      reader->ForEach([&](const ReaderRecord& record) {
-        next = record.lsn + 1;
-        if (record.state == RecordState::kDurable) {
-          read.Count(record.lsn, record.epoch, record.payload);
-        }
-        return absl::OkStatus();
-      });
+  const absl::Status visited = reader->ForEach([&](const ReaderRecord& record) {
+    next = record.lsn + 1;
+    if (record.state == RecordState::kDurable) {
+      read.Count(record.lsn, record.epoch, record.payload);
+    }
+    return absl::OkStatus();
+  });
   if (visited.ok() && read == tally_ && next == subject.end_lsn + 1) {
     return absl::OkStatus();
   }
-  return absl::DataLossError(absl::StrCat(
-      path_, ": does not read as it was written: ", read.records,
-      " records up to LSN ", next.value - 1, ", of ", tally_.records,
-      " up to LSN ", subject.end_lsn.value,
-      visited.ok() ? "" : absl::StrCat(". ", visited.message()),
-      ". Is the disk faulty? No file was left"));
+  return absl::DataLossError(
+      absl::StrCat(path_, ": does not read as it was written: ", read.records,
+                   " records up to LSN ", next.value - 1, ", of ",
+                   tally_.records, " up to LSN ", subject.end_lsn.value,
+                   visited.ok() ? "" : absl::StrCat(". ", visited.message()),
+                   ". Is the disk faulty? No file was left"));
 }
 
 void BackupFile::Tally::Count(Lsn lsn, Epoch epoch,

@@ -84,8 +84,7 @@ absl::StatusOr<BackupSubject> SubjectOf(const ClusterReader& reader) {
     }
   }
   if (newest == nullptr) {
-    return absl::UnavailableError(
-        "no replica could be read. No file was left");
+    return absl::UnavailableError("no replica could be read. No file was left");
   }
   BackupSubject subject;
   subject.log_id = newest->log_id;
@@ -102,8 +101,8 @@ absl::StatusOr<BackupSubject> SubjectOf(const ClusterReader& reader) {
 absl::StatusOr<BackupReport> BackUpCluster(
     const ClusterBackupOptions& options) {
   // First: a path that is taken is found before anything is read.
-  ALPHEUS_ASSIGN_OR_RETURN(BackupFile file, BackupFile::Create(
-                                                options.path, options.replaces));
+  ALPHEUS_ASSIGN_OR_RETURN(BackupFile file,
+                           BackupFile::Create(options.path, options.replaces));
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterReader> reader,
                            ReadAll(options));
   ALPHEUS_ASSIGN_OR_RETURN(BackupSubject subject, SubjectOf(*reader));

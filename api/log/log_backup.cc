@@ -15,7 +15,8 @@
 namespace alpheus {
 namespace {
 
-// Cleanups that overtake a beginning of a few microseconds, one after the other.
+// Cleanups that overtake a beginning of a few microseconds, one after the
+// other.
 constexpr int kTriesMax = 100;
 
 absl::Status Cleaned(const absl::Status& why) {
@@ -33,8 +34,8 @@ absl::StatusOr<std::unique_ptr<LogBackup>> LogBackup::Begin(
     BackupSubject subject;
     subject.log_id = log.report().log_id;
     subject.ring_capacity = log.ring_bytes();
-    // In this order. The epochs name the owner of each record up to the end, and
-    // those of the head that the tail begins at: that is no earlier.
+    // In this order. The epochs name the owner of each record up to the end,
+    // and those of the head that the tail begins at: that is no earlier.
     subject.end_lsn = log.durable_lsn();
     for (const LogEpoch& epoch : log.epochs()) {
       subject.epochs.push_back({epoch.epoch, epoch.start_lsn});

@@ -42,8 +42,8 @@ class LogBackup {
   const BackupSubject& subject() const { return composer_.subject(); }
   uint64_t region_bytes() const { return composer_.region_bytes(); }
 
-  // Gives the next bytes of the region to the sink: `bytes_min` or more, at most
-  // one record more, or all that is left. Returns false once that was all.
+  // Gives the next bytes of the region to the sink: `bytes_min` or more, at
+  // most one record more, or all that is left. Returns false once that was all.
   // Errors: Aborted (LBK2); as LogTail::Next and BackupComposer::Add.
   absl::StatusOr<bool> Continue(uint64_t bytes_min, BackupComposer::Sink sink);
 

@@ -26,8 +26,8 @@ struct PersistenceCounters {
 // instructions. Otherwise each count in a shared library is a call, around
 // which an append saves its registers.
 inline PersistenceCounters& ThreadPersistenceCounters() {
-  [[gnu::tls_model("initial-exec")]] static constinit thread_local
-      PersistenceCounters counters;
+  static constinit thread_local PersistenceCounters counters
+      [[gnu::tls_model("initial-exec")]];
   return counters;
 }
 

@@ -30,8 +30,7 @@ std::shared_ptr<BackupStream> BackupStream::Make(CallCounts& counts,
 BackupStream* BackupStream::Start(service::ServedLogs& logs, CallCounts& counts,
                                   Permits permits,
                                   const v1::BackupRequest& request) {
-  const std::shared_ptr<BackupStream> stream =
-      Make(counts, std::move(permits));
+  const std::shared_ptr<BackupStream> stream = Make(counts, std::move(permits));
   const std::optional<CallError> error = stream->Open(logs, request);
   const MutexLock lock(stream->mutex_);
   if (error) {
@@ -44,8 +43,7 @@ BackupStream* BackupStream::Start(service::ServedLogs& logs, CallCounts& counts,
 
 BackupStream* BackupStream::Refuse(CallCounts& counts, Permits permits,
                                    const CallError& error) {
-  const std::shared_ptr<BackupStream> stream =
-      Make(counts, std::move(permits));
+  const std::shared_ptr<BackupStream> stream = Make(counts, std::move(permits));
   const MutexLock lock(stream->mutex_);
   stream->End(error.ToStatus());
   return stream.get();
@@ -63,8 +61,8 @@ std::optional<CallError> BackupStream::Open(service::ServedLogs& logs,
   const BackupSubject& subject = (*backup)->subject();
   begin->set_log(request.log());
   begin->set_log_id(subject.log_id.ToString());
-  begin->set_epoch(
-      subject.epochs.empty() ? 0 : subject.epochs.back().epoch.value);
+  begin->set_epoch(subject.epochs.empty() ? 0
+                                          : subject.epochs.back().epoch.value);
   begin->set_head_lsn(subject.head_lsn.value);
   begin->set_end_lsn(subject.end_lsn.value);
   begin->set_region_bytes((*backup)->region_bytes());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // backup_stream: a backup of a log, sent to an administrator.
 //
-// Idea: one message is under way at a time. The next one is composed when it has
-// left, on gRPC's thread, out of the log itself (log_backup.h). So a backup takes
-// a message and a record of memory, whatever the size of the log, and a slow
-// client makes nobody wait: a cleanup that passes it ends it.
+// Idea: one message is under way at a time. The next one is composed when it
+// has left, on gRPC's thread, out of the log itself (log_backup.h). So a backup
+// takes a message and a record of memory, whatever the size of the log, and a
+// slow client makes nobody wait: a cleanup that passes it ends it.
 //
 // Invariants:
 //   BKS1. The stream has left the log soon after that is drained, whether or
@@ -43,10 +43,9 @@
 
 namespace alpheus::rpc {
 
-class BackupStream final
-    : public grpc::ServerWriteReactor<v1::BackupResponse>,
-      public service::LogGuest,
-      public std::enable_shared_from_this<BackupStream> {
+class BackupStream final : public grpc::ServerWriteReactor<v1::BackupResponse>,
+                           public service::LogGuest,
+                           public std::enable_shared_from_this<BackupStream> {
  public:
   // What the caller has to be allowed.
   struct Permits {
@@ -108,7 +107,7 @@ class BackupStream final
   bool is_composed_ ABSL_GUARDED_BY(mutex_) = false;
   Sha256OfParts sum_ ABSL_GUARDED_BY(mutex_);  // of what was sent
   uint64_t sent_ ABSL_GUARDED_BY(mutex_) = 0;  // pieces
-  v1::BackupResponse response_;  // gRPC's while it is under way
+  v1::BackupResponse response_;                // gRPC's while it is under way
   grpc::Status end_ ABSL_GUARDED_BY(mutex_);
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;

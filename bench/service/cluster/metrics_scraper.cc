@@ -52,8 +52,9 @@ absl::StatusOr<FileDescriptor> Connect(const std::string& address) {
 
 absl::Status Scrape(const std::string& address) {
   ALPHEUS_ASSIGN_OR_RETURN(const FileDescriptor fd, Connect(address));
-  const std::string request = absl::StrCat(
-      "GET /metrics HTTP/1.1\r\nHost: ", address, "\r\nConnection: close\r\n\r\n");
+  const std::string request =
+      absl::StrCat("GET /metrics HTTP/1.1\r\nHost: ", address,
+                   "\r\nConnection: close\r\n\r\n");
   if (send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL) !=
       static_cast<ssize_t>(request.size())) {
     return Failed(address, "send");

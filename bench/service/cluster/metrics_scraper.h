@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// metrics_scraper: asks nodes for their metrics at intervals, as Prometheus does.
+// metrics_scraper: asks nodes for their metrics at intervals, as Prometheus
+// does.
 //
 // Idea: it is plain HTTP by a thread of this process, which does nothing with
 // what comes. So what a turn beside it costs more is the nodes' cost.

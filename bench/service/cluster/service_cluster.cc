@@ -83,7 +83,7 @@ absl::Status ServiceCluster::StartNodes(bool has_metrics) {
   for (uint64_t node = 1; node <= kNodes; ++node) {
     addresses_.push_back(absl::StrCat("127.0.0.1:", ports[node - 1]));
     std::vector<std::string> more = {
-        "--stand",    log_,       "--serve",          addresses_.back(),
+        "--stand",      log_,       "--serve",          addresses_.back(),
         "--silence-ms", kSilenceMs, "--silence-ms-max", kSilenceMs};
     if (has_metrics) {
       metrics_addresses_.push_back(

@@ -74,10 +74,10 @@ absl::Status MeasureMetrics(const Settings& settings, Report* report) {
     load.warm_up_ns = settings.warm_up_ms * 1'000'000;
     load.run_ns = settings.metrics_run_ms * 1'000'000;
     std::array<MetricsSamples, kMetricsTurns.size()> samples;
-    ALPHEUS_RETURN_IF_ERROR(Interleave(
-        settings.rounds, kMetricsTurns.size(), [&](size_t i) {
-          return RunMetricsTurn(*cluster, *log, kMetricsTurns[i], load, settings,
-                                &samples[i]);
+    ALPHEUS_RETURN_IF_ERROR(
+        Interleave(settings.rounds, kMetricsTurns.size(), [&](size_t i) {
+          return RunMetricsTurn(*cluster, *log, kMetricsTurns[i], load,
+                                settings, &samples[i]);
         }));
     for (size_t i = 0; i < kMetricsTurns.size(); ++i) {
       for (const auto& [metric, values] : samples[i].by_metric) {

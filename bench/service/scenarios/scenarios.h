@@ -36,7 +36,7 @@ struct Settings {
   uint64_t slow_flood_bytes = 0;  // before each turn
   uint64_t idle_streams = 0;
   uint64_t idle_rounds = 0;
-  int64_t idle_ms = 0;  // that their cost in core time is measured for
+  int64_t idle_ms = 0;         // that their cost in core time is measured for
   int64_t metrics_run_ms = 0;  // of each turn; several scrapes
   int64_t scrape_every_ms = 0;
 };

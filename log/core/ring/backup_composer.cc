@@ -106,8 +106,7 @@ absl::StatusOr<BackupComposer> BackupComposer::Begin(BackupSubject subject,
   composer.incarnation_ = composer.member_incarnation_ ^ 2;
   // Of all records only LSN 1 starts at offset 0.
   const Lsn head = composer.subject_.head_lsn;
-  composer.head_offset_ =
-      RingOffset(head == Lsn(1) ? 0 : layout.ring_capacity);
+  composer.head_offset_ = RingOffset(head == Lsn(1) ? 0 : layout.ring_capacity);
   composer.at_ = {head, composer.head_offset_, 0};
   composer.table_ = EpochTable::Empty(composer.subject_.log_id);
   composer.EnterEpochs();
@@ -119,9 +118,9 @@ void BackupComposer::EnterEpochs() {
   for (size_t i = entered; i < subject_.epochs.size(); ++i) {
     const EpochStart& epoch = subject_.epochs[i];
     if (epoch.start_lsn > at_.lsn) return;
-    table_ = table_.With({epoch.epoch, nonces_[i], epoch.start_lsn, at_.offset,
-                          at_.chain},
-                         subject_.head_lsn);
+    table_ = table_.With(
+        {epoch.epoch, nonces_[i], epoch.start_lsn, at_.offset, at_.chain},
+        subject_.head_lsn);
   }
 }
 
@@ -129,18 +128,17 @@ absl::Status BackupComposer::Add(Lsn lsn, Epoch epoch,
                                  std::span<const std::byte> payload,
                                  Sink sink) {
   if (lsn < at_.lsn || lsn > subject_.end_lsn) {
-    return Refuse(subject_,
-                  absl::StrCat("LSN ", lsn.value, " came where LSN ",
-                               at_.lsn.value, " is next"));
+    return Refuse(subject_, absl::StrCat("LSN ", lsn.value, " came where LSN ",
+                                         at_.lsn.value, " is next"));
   }
   ALPHEUS_RETURN_IF_ERROR(AbortUntil(lsn, sink));
   const EpochEntry* const owner = table_.Owner(lsn);
   if (owner == nullptr || owner->epoch != epoch) {
-    return Refuse(subject_,
-                  absl::StrCat("LSN ", lsn.value, " is of epoch ", epoch.value,
-                               ", but epoch ",
-                               owner == nullptr ? 0 : owner->epoch.value,
-                               " owns it"));
+    return Refuse(
+        subject_,
+        absl::StrCat("LSN ", lsn.value, " is of epoch ", epoch.value,
+                     ", but epoch ", owner == nullptr ? 0 : owner->epoch.value,
+                     " owns it"));
   }
   return Put(RecordType::kData, payload, sink);
 }
@@ -158,10 +156,10 @@ absl::Status BackupComposer::Put(RecordType type,
   const uint64_t place = at_.offset - head_offset_;
   const uint64_t bytes = RecordBytes(payload.size());
   if (bytes > layout_.ring_capacity - place) {
-    return Refuse(subject_, absl::StrCat("LSN ", at_.lsn.value, " of ",
-                                         payload.size(),
-                                         " bytes does not fit a ring of ",
-                                         layout_.ring_capacity));
+    return Refuse(
+        subject_,
+        absl::StrCat("LSN ", at_.lsn.value, " of ", payload.size(),
+                     " bytes does not fit a ring of ", layout_.ring_capacity));
   }
   const EpochEntry* const owner = table_.Owner(at_.lsn);
   const uint64_t seed = table_.KeyOf(owner).Seed(at_.lsn, at_.offset);
@@ -223,8 +221,8 @@ absl::Status BackupComposer::Finish(Sink sink) {
     mark = {superline.log_epoch, subject_.end_lsn, last_};
   }
   for (int line = 0; line < 2; ++line) {
-    const WatermarkFormat encoded = EncodeWatermark(
-        subject_.log_id, line, line == 0 ? mark : Watermark());
+    const WatermarkFormat encoded =
+        EncodeWatermark(subject_.log_id, line, line == 0 ? mark : Watermark());
     std::memcpy(WatermarkLine(region, line), &encoded, sizeof(encoded));
   }
   *CleanCloseAddress(region) = CleanCloseWord(subject_.log_id, kFirstSeq);

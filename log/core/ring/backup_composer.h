@@ -15,10 +15,12 @@
 //   BKC2. No byte of a record is valid in a replica, nor one of a replica's
 //         here: the nonces are drawn for this region alone. They also tell
 //         nothing of the log's nonces, which are secret (P-H14).
-//   BKC3. The region is nobody's replica: it is of node 0 and of no cluster, and
+//   BKC3. The region is nobody's replica: it is of node 0 and of no cluster,
+//   and
 //         its configuration does not name its incarnation (IsBackup). It opens
 //         no epoch, as a member or by itself.
-//   BKC4. Damage of any byte that counts is found: the region is closed cleanly,
+//   BKC4. Damage of any byte that counts is found: the region is closed
+//   cleanly,
 //         and each header and the watermark prove all records.
 //   BKC5. The superline is composed last. Bytes that are cut off before it are
 //         no region.
@@ -71,9 +73,8 @@ class BackupComposer {
  public:
   // Takes bytes of the region at `offset` from its start. They are valid during
   // the call. What is never given is zero. An error ends the composing.
-  using Sink =
-      absl::FunctionRef<absl::Status(uint64_t offset,
-                                     std::span<const std::byte> bytes)>;
+  using Sink = absl::FunctionRef<absl::Status(
+      uint64_t offset, std::span<const std::byte> bytes)>;
 
   // Errors: InvalidArgument (a ring, an LSN or epochs that no log has).
   static absl::StatusOr<BackupComposer> Begin(BackupSubject subject,

@@ -19,6 +19,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "alpheus/v1/admin_service.grpc.pb.h"
+#include "log/base/clock.h"
+#include "log/base/deadline.h"
 #include "tests/api/grpc/log_client.h"
 #include "tests/api/grpc/service_cluster_fixture.h"
 #include "tests/support/fixtures/patience.h"
@@ -74,6 +76,9 @@ class BackupProcessTest : public ServiceClusterTest {
         bytes.assign(said.begin().region_bytes(), '\0');
       }
       if (said.has_piece()) {
+        const uint64_t needed =
+            said.piece().offset() + said.piece().data().size();
+        if (bytes.size() < needed) bytes.resize(needed);
         bytes.replace(said.piece().offset(), said.piece().data().size(),
                       said.piece().data());
       }
@@ -134,7 +139,10 @@ TEST_F(BackupProcessTest, BackupsUnderLoadArePrefixesOfTheLog) {
       durable = MustAppend(absl::StrCat("record ", i));
     }
   });
-  while (durable < 100) std::this_thread::yield();
+  const Deadline begun = InPatience();
+  while (durable < 100 && !begun.HasPassed(Clock::Real().NowNanos())) {
+    std::this_thread::yield();
+  }
   std::vector<std::string> backups;
   for (int i = 0; i < 3; ++i) {
     uint64_t before = durable;
@@ -154,7 +162,10 @@ TEST_F(BackupProcessTest, BackupsUnderLoadArePrefixesOfTheLog) {
   is_over = true;
   appender.join();
   // The log is as long once its last records are proven.
-  while (LsnsOfLog() < durable) std::this_thread::yield();
+  const Deadline proven = InPatience();
+  while (LsnsOfLog() < durable && !proven.HasPassed(Clock::Real().NowNanos())) {
+    std::this_thread::yield();
+  }
   const std::string log = CatLog();
   for (const std::string& backup : backups) {
     EXPECT_TRUE(absl::StartsWith(log, backup));

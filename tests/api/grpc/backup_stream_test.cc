@@ -62,9 +62,9 @@ class BackupStreamTest : public ::testing::Test {
   std::string token_file() const { return directory_.File("tokens.toml"); }
   void Start(const std::string& tokens) {
     server_.reset();
-    auto server = rpc::LogServer::Start(
-        {.listen = "127.0.0.1:0", .tokens = tokens}, logs_, {},
-        WallClock::Real(), nullptr);
+    auto server =
+        rpc::LogServer::Start({.listen = "127.0.0.1:0", .tokens = tokens},
+                              logs_, {}, WallClock::Real(), nullptr);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     // Otherwise gRPC measures how much it may keep for a client that reads
@@ -124,8 +124,7 @@ class BackupStreamTest : public ::testing::Test {
         is_whole = true;
         const quorum::Digest digest = sum.Finish();
         EXPECT_EQ(call->message.end().pieces(), pieces);
-        EXPECT_EQ(call->message.end().sha256(),
-                  AsText(digest));
+        EXPECT_EQ(call->message.end().sha256(), AsText(digest));
       }
     }
     pieces_ = pieces;
@@ -199,8 +198,8 @@ TEST_F(BackupStreamTest, PiecesAreFullAndBounded) {
   EXPECT_LT(pieces_, 20U);
 }
 
-// BKC5 (backup_composer.h): a backup that is cut off before its last piece is no
-// region.
+// BKC5 (backup_composer.h): a backup that is cut off before its last piece is
+// no region.
 TEST_F(BackupStreamTest, LastPieceIsTheSuperline) {
   Append("one");
   const auto call = Begin();
@@ -275,9 +274,8 @@ TEST_F(BackupStreamTest, NodeWithoutTokensSendsNone) {
 
 TEST_F(BackupStreamTest, OtherNodesNameThePrimary) {
   logs_.SetAddresses({{2, "192.0.2.2:7411"}});
-  logs_.SetFindPrimary("other", [] {
-    return PrimaryReport{.node = 2, .epoch = Epoch(5)};
-  });
+  logs_.SetFindPrimary(
+      "other", [] { return PrimaryReport{.node = 2, .epoch = Epoch(5)}; });
   const auto call = Begin("other");
   EXPECT_FALSE(call->reader->Read(&call->message));
   const grpc::Status status = call->reader->Finish();

@@ -19,6 +19,9 @@
 #include "alpheus/log.h"
 #include "alpheus/log_reader.h"
 #include "log/base/bytes.h"
+#include "log/base/clock.h"
+#include "log/base/deadline.h"
+#include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/temp_directory.h"
 #include "tests/support/fixtures/test_cluster.h"
 
@@ -74,9 +77,8 @@ class ClusterBackupTest : public ::testing::Test {
     const absl::Status read =
         (*reader)->ForEach([&](const ReaderRecord& record) {
           if (record.state != RecordState::kDurable) return absl::OkStatus();
-          records.push_back(
-              absl::StrCat(record.lsn.value, ":",
-                       std::string(AsText(record.payload))));
+          records.push_back(absl::StrCat(record.lsn.value, ":",
+                                         std::string(AsText(record.payload))));
           return absl::OkStatus();
         });
     EXPECT_TRUE(read.ok()) << read;
@@ -87,8 +89,7 @@ class ClusterBackupTest : public ::testing::Test {
     const std::string replica = cluster_.ReplicaPath(node);
     std::filesystem::remove(replica);
     std::filesystem::copy_file(path_, replica);
-    std::filesystem::permissions(replica,
-                                 std::filesystem::perms::owner_write,
+    std::filesystem::permissions(replica, std::filesystem::perms::owner_write,
                                  std::filesystem::perm_options::add);
   }
 
@@ -102,7 +103,9 @@ class ClusterBackupTest : public ::testing::Test {
 TEST_F(ClusterBackupTest, AllThatWasAcknowledgedIsInIt) {
   const auto log = OpenLog(/*has_replica=*/true);
   Append(*log, "one");
-  { auto given_up = log->Reserve(1); }
+  {
+    auto given_up = log->Reserve(1);
+  }
   Append(*log, "three");
   absl::StatusOr<BackupReport> report = BackUp();
   ASSERT_TRUE(report.ok()) << report.status();
@@ -143,7 +146,10 @@ TEST_F(ClusterBackupTest, LogIsAppendedToMeanwhile) {
       acknowledged = i;
     }
   });
-  while (acknowledged < 50) std::this_thread::yield();
+  const Deadline end = testing::InPatience();
+  while (acknowledged < 50 && !end.HasPassed(Clock::Real().NowNanos())) {
+    std::this_thread::yield();
+  }
   for (int i = 0; i < 3; ++i) {
     const uint64_t before = acknowledged;
     const absl::StatusOr<BackupReport> report = BackUp(60'000, true);
@@ -182,8 +188,8 @@ TEST_F(ClusterBackupTest, UnknownLogsAndClustersAreErrors) {
                                               .timeout_ms = 60'000})
                                    .status()));
   EXPECT_TRUE(absl::IsNotFound(
-      BackUpCluster({.cluster_file = directory_.File("none.toml"),
-                     .path = path_})
+      BackUpCluster(
+          {.cluster_file = directory_.File("none.toml"), .path = path_})
           .status()));
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
@@ -201,7 +207,9 @@ TEST_F(ClusterBackupTest, NoNodeServesABackup) {
   const std::vector<std::byte> before =
       testing::ReadFile(cluster_.ReplicaPath(2));
   cluster_.Start(2);
-  while (cluster_.Reported().find("is a backup of log") == std::string::npos) {
+  const Deadline end = testing::InPatience();
+  while (cluster_.Reported().find("is a backup of log") == std::string::npos &&
+         !end.HasPassed(Clock::Real().NowNanos())) {
     std::this_thread::yield();
   }
   EXPECT_THAT(cluster_.Reported(), HasSubstr("no node's replica"));

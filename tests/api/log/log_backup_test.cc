@@ -49,9 +49,8 @@ std::vector<std::string> RecordsOf(const std::string& path) {
   EXPECT_TRUE((*reader)->info().is_backup);
   const absl::Status read = (*reader)->ForEach([&](const ReaderRecord& record) {
     if (record.state == RecordState::kDurable) {
-      records.push_back(
-          absl::StrCat(record.lsn.value, ":",
-                       std::string(AsText(record.payload))));
+      records.push_back(absl::StrCat(record.lsn.value, ":",
+                                     std::string(AsText(record.payload))));
     }
     return absl::OkStatus();
   });
@@ -136,9 +135,13 @@ TEST_F(LogBackupTest, LogsWithoutRecordsHaveABackup) {
 
 TEST_F(LogBackupTest, AbortedRecordsAreGaps) {
   Append("one");
-  { auto given_up = log_->Reserve(10); }
+  {
+    auto given_up = log_->Reserve(10);
+  }
   Append("three");
-  { auto given_up = log_->Reserve(10); }
+  {
+    auto given_up = log_->Reserve(10);
+  }
   ASSERT_TRUE(log_->Force(Lsn(4)).ok());
   ASSERT_EQ(log_->durable_lsn(), Lsn(4));
   const auto backup = Begin();

@@ -54,7 +54,8 @@ void AddBackupCommand(CLI::App* app, Command* chosen) {
        .about =
            "Makes a region file with all durable records of the log, at their "
            "LSNs and in their epochs. `alpheus cat`, `inspect`, `verify` and "
-           "`salvage` read it, without a cluster. It is no replica, and no node "
+           "`salvage` read it, without a cluster. It is no replica, and no "
+           "node "
            "takes it for one. Each record that was acknowledged before the "
            "command began, and was not cleaned, is in it. The log is appended "
            "to meanwhile. The file gets its name when it is whole and was read "

@@ -51,8 +51,8 @@ absl::Status Run() {
   LibpmemPersistence pmem(
       {.auto_flush = LibpmemPersistence::DetectAutoFlush()});
   Random random(1);
-  ALPHEUS_RETURN_IF_ERROR(FormatRegion(pmem, region.bytes(), layout,
-                                       NewLocalIdentity(random)));
+  ALPHEUS_RETURN_IF_ERROR(
+      FormatRegion(pmem, region.bytes(), layout, NewLocalIdentity(random)));
   recovery::LocalOpeningOptions opening;
   opening.name = "anonymous";
   ALPHEUS_ASSIGN_OR_RETURN(

@@ -61,9 +61,8 @@ class BackupComposerTest : public ::testing::Test {
     // Aligned to pages, as mapped memory is.
     bytes_.assign(composer->region_bytes() / kPageBytes + 1, Page());
     for (const Kept& record : records) {
-      const absl::Status added =
-          composer->Add(Lsn(record.lsn), Epoch(record.epoch),
-                        AsBytes(record.payload), sink_);
+      const absl::Status added = composer->Add(
+          Lsn(record.lsn), Epoch(record.epoch), AsBytes(record.payload), sink_);
       ASSERT_TRUE(added.ok()) << added;
     }
     const absl::Status finished = composer->Finish(sink_);
@@ -71,9 +70,7 @@ class BackupComposerTest : public ::testing::Test {
     region_bytes_ = composer->region_bytes();
     EXPECT_EQ(offsets_.back(), 0U);  // BKC5
   }
-  std::span<std::byte> region() {
-    return {bytes_.front().byte, region_bytes_};
-  }
+  std::span<std::byte> region() { return {bytes_.front().byte, region_bytes_}; }
   RegionState State() {
     auto state = ReadRegionState(region(), "backup");
     EXPECT_TRUE(state.ok()) << state.status();
@@ -88,9 +85,9 @@ class BackupComposerTest : public ::testing::Test {
     const ScanResult scan = ScanLog(
         ScanInputOf(region(), state),
         [&kept](const LogPosition&, const RecordView& record) {
-          kept.push_back({record.lsn().value, record.epoch().value,
-                          record.aborted() ? "-"
-                                           : std::string(AsText(record.payload))});
+          kept.push_back(
+              {record.lsn().value, record.epoch().value,
+               record.aborted() ? "-" : std::string(AsText(record.payload))});
         });
     EXPECT_EQ(scan.verdict, TailVerdict::kComplete);
     EXPECT_EQ(scan.end.lsn, state.superline.head_lsn + kept.size());
@@ -122,7 +119,8 @@ class BackupComposerTest : public ::testing::Test {
 };
 
 TEST_F(BackupComposerTest, RecordsAreAtTheirLsnsInTheirEpochs) {
-  const std::vector<Kept> records = {{5, 2, "five"}, {6, 2, ""}, {7, 9, "seven"}};
+  const std::vector<Kept> records = {
+      {5, 2, "five"}, {6, 2, ""}, {7, 9, "seven"}};
   Compose(Subject(5, 7, {{Epoch(2), Lsn(3)}, {Epoch(9), Lsn(7)}}), records);
   EXPECT_EQ(Scan(), records);
   const RegionState state = State();
@@ -140,9 +138,9 @@ TEST_F(BackupComposerTest, RecordsAreAtTheirLsnsInTheirEpochs) {
 TEST_F(BackupComposerTest, LsnsWithoutARecordAreAborted) {
   Compose(Subject(1, 6, {{Epoch(1), Lsn(1)}, {Epoch(2), Lsn(4)}}),
           {{2, 1, "two"}, {5, 2, "five"}});
-  EXPECT_THAT(Scan(),
-              ElementsAre(Kept{1, 1, "-"}, Kept{2, 1, "two"}, Kept{3, 1, "-"},
-                          Kept{4, 2, "-"}, Kept{5, 2, "five"}, Kept{6, 2, "-"}));
+  EXPECT_THAT(Scan(), ElementsAre(Kept{1, 1, "-"}, Kept{2, 1, "two"},
+                                  Kept{3, 1, "-"}, Kept{4, 2, "-"},
+                                  Kept{5, 2, "five"}, Kept{6, 2, "-"}));
 }
 
 TEST_F(BackupComposerTest, EmptyLogsHaveAHeadAndAnEpoch) {
@@ -219,10 +217,10 @@ TEST_F(BackupComposerTest, DamageOfTheLastRecordIsFound) {
   Compose(Subject(1, 2, {{Epoch(1), Lsn(1)}}), {{1, 1, "one"}, {2, 1, "two!"}});
   const RegionState state = State();
   const Ring ring = RingOf(region(), state.superline);
-  std::byte* const record =
-      ring.At(state.superline.head_offset + kLineBytes);
+  std::byte* const record = ring.At(state.superline.head_offset + kLineBytes);
   for (size_t i = 0; i < kRecordHeaderBytes + 4; ++i) {
-    if (i >= offsetof(RecordHeader, cleaned) && i < kRecordHeaderBytes) continue;
+    if (i >= offsetof(RecordHeader, cleaned) && i < kRecordHeaderBytes)
+      continue;
     record[i] ^= std::byte{4};
     EXPECT_EQ(ScanLog(ScanInputOf(region(), state)).verdict,
               TailVerdict::kCorrupt)
@@ -262,10 +260,10 @@ TEST_F(BackupComposerTest, LogsThatCanNotBeAreRefused) {
               HasSubstr("no epoch owns"));
   EXPECT_THAT(why(Subject(1, 5, {{Epoch(2), Lsn(1)}, {Epoch(2), Lsn(3)}})),
               HasSubstr("epoch 2 is not after"));
-  EXPECT_THAT(why(Subject(1, 5, {{Epoch(1), Lsn(1)},
-                                 {Epoch(2), Lsn(4)},
-                                 {Epoch(3), Lsn(3)}})),
-              HasSubstr("epoch 3 is not after"));
+  EXPECT_THAT(
+      why(Subject(
+          1, 5, {{Epoch(1), Lsn(1)}, {Epoch(2), Lsn(4)}, {Epoch(3), Lsn(3)}})),
+      HasSubstr("epoch 3 is not after"));
   std::vector<EpochStart> many;
   for (uint64_t i = 1; i <= kEpochTableCapacity + 1; ++i) {
     many.push_back({Epoch(i), Lsn(i)});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instructions that an append executes (instruction_counter.h), and how many
-// of them count something.
+// The instructions that an append executes (instruction_counter.h), and how
+// many of them count something.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -33,7 +33,8 @@ class InstructionCountTest : public ::testing::Test {
     defined(ALPHEUS_SANITIZED)
     GTEST_SKIP() << "skipped: a sanitizer adds instructions of its own";
 #endif
-    if (!testing::CanCountInstructions()) GTEST_SKIP() << "skipped: ptrace is not permitted";
+    if (!testing::CanCountInstructions())
+      GTEST_SKIP() << "skipped: ptrace is not permitted";
     LogOptions options;
     options.anonymous_bytes = 1 << 20;
     options.idle_force_us = 0;

@@ -4,8 +4,8 @@
 //
 // Idea: the parent steps through a child (ptrace) and looks at each opcode.
 // Counters that the code keeps of itself could be wrong; this can't. A locked
-// instruction while non-temporal stores are pending drains them, so it counts as
-// a fence (P-A1).
+// instruction while non-temporal stores are pending drains them, so it counts
+// as a fence (P-A1).
 //
 // Thread safety: one thread, in a process with one thread.
 #ifndef ALPHEUS_TESTS_LOG_CORE_RING_INSTRUCTION_COUNTER_H_

@@ -22,6 +22,7 @@ namespace alpheus {
 struct Uncounted {
   constexpr Uncounted& operator++() { return *this; }
   constexpr Uncounted& operator+=(uint64_t /*number*/) { return *this; }
+  // NOLINTNEXTLINE(google-explicit-constructor): as the numbers in its place.
   constexpr operator uint64_t() const { return 0; }
 };
 

@@ -12,6 +12,7 @@
 #include "tests/support/fixtures/temp_directory.h"
 #include "tests/support/fixtures/test_cluster.h"
 #include "tests/tools/cli/cli_fixture.h"
+#include "tests/tools/cli/small_file_system.h"
 #include "tools/nemesis/processes/child_process.h"
 
 namespace alpheus::testing {
@@ -74,9 +75,9 @@ TEST_F(CliBackupTest, NothingWritesABackup) {
   const std::vector<std::byte> before = ReadFile(out_);
   ExpectRefused({"append", "--file", out_}, kFailed, "");
   ExpectRefused({"cleanup", "--file", out_, "--all"}, kFailed, "");
-  ExpectRefused({"append", "--cluster", cluster_.file(), "--node", "1",
-                 "--file", out_},
-                kFailed, "");
+  ExpectRefused(
+      {"append", "--cluster", cluster_.file(), "--node", "1", "--file", out_},
+      kFailed, "");
   ExpectRefused(BackUp(), kFailed, "exists");
   EXPECT_EQ(ReadFile(out_), before);
   Append("three\n");
@@ -98,9 +99,9 @@ TEST_F(CliBackupTest, BadInputsAreRefusedAndLeaveNothing) {
   ExpectRefused({"backup", out_}, kUsage, "--cluster");
   ExpectRefused(BackUp({"--log", "none"}), kFailed, "none");
   ExpectRefused(BackUp({"--timeout-ms", "0"}), kUsage, "timeout");
-  ExpectRefused({"backup", directory_.File("none/backup"), "--cluster",
-                 cluster_.file()},
-                kFailed, "Make it first");
+  ExpectRefused(
+      {"backup", directory_.File("none/backup"), "--cluster", cluster_.file()},
+      kFailed, "Make it first");
   ExpectRefused({"backup", out_, "--cluster", directory_.File("none.toml")},
                 kFailed, "none.toml");
   cluster_.Stop(2);
@@ -109,7 +110,20 @@ TEST_F(CliBackupTest, BadInputsAreRefusedAndLeaveNothing) {
   EXPECT_TRUE(std::filesystem::is_empty(directory_.path()));
 }
 
-// Of a damaged record nothing is made up.
+// Goal: BKF1 (backup_file.h).
+TEST_F(CliBackupTest, FullDiskLeavesNothing) {
+  const std::string folder = directory_.File("small");
+  const SmallFileSystem small(folder, "64k");
+  if (!small.is_mounted()) {
+    GTEST_SKIP() << "skipped because tmpfs can't be mounted here: "
+                 << small.why_not();
+  }
+  Append(std::string(100'000, 'x') + "\n");
+  ExpectRefused({"backup", folder + "/backup", "--cluster", cluster_.file()},
+                kFailed, "No space left");
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+}
+
 TEST_F(CliBackupTest, DamagedBackupIsFoundByVerify) {
   RunWell(BackUp());
   std::filesystem::permissions(out_, std::filesystem::perms::owner_all);

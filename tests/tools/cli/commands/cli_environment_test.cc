@@ -3,10 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <sys/mount.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -14,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/support/fixtures/temp_directory.h"
 #include "tests/tools/cli/cli_fixture.h"
+#include "tests/tools/cli/small_file_system.h"
 #include "tools/nemesis/processes/child_process.h"
 
 namespace alpheus::testing {
@@ -89,26 +87,6 @@ TEST_F(CliTest, RegionLargerThanTheFileSystemIsRefused) {
   EXPECT_EQ(result.end.exit_status, kFailed) << result.error;
   EXPECT_FALSE(std::filesystem::exists(region_));
 }
-
-// A file system of 1 MiB. Not available: `why_not` says so.
-class SmallFileSystem {
- public:
-  explicit SmallFileSystem(const std::string& path) : path_(path) {
-    std::filesystem::create_directory(path_);
-    mounted_ = mount("alpheus", path_.c_str(), "tmpfs", 0, "size=1m") == 0;
-    if (!mounted_) why_not_ = std::strerror(errno);
-  }
-  ~SmallFileSystem() {
-    if (mounted_) umount(path_.c_str());
-  }
-  bool is_mounted() const { return mounted_; }
-  const std::string& why_not() const { return why_not_; }
-
- private:
-  const std::string path_;
-  bool mounted_ = false;
-  std::string why_not_;
-};
 
 TEST_F(CliTest, FullFileSystemIsMetWhenFormattingNotLater) {
   SmallFileSystem small(File("small"));

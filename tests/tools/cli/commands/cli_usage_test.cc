@@ -76,7 +76,7 @@ TEST_F(CliTest, HelpIsNoError) {
   EXPECT_THAT(RunWell({"--help"}), Not(HasSubstr("Reads only")));
   for (const std::string command :
        {"format", "append", "cat", "inspect", "verify", "cleanup", "salvage",
-        "plan", "elect", "drain"}) {
+        "backup", "plan", "elect", "drain"}) {
     const std::string help = RunWell({command, "--help"});
     EXPECT_THAT(help, HasSubstr("Usage"));
     EXPECT_THAT(help, HasSubstr("\n\nExit status:\n  0  "));
@@ -94,8 +94,8 @@ TEST_F(CliTest, HelpFitsTheTerminal) {
   for (const int columns : {60, 80, 120}) {
     for (const std::string command :
          {"format", "append", "cat", "inspect", "verify", "cleanup", "salvage",
-          "plan", "export-wal", "tail", "status", "scrub", "bench", "elect",
-          "drain"}) {
+          "backup", "plan", "export-wal", "tail", "status", "scrub", "bench",
+          "elect", "drain"}) {
       const std::string help =
           RunInShell(
               absl::StrCat("COLUMNS=", columns, " \"$0\" ", command, " --help"))
