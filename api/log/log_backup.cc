@@ -9,6 +9,7 @@
 #include "alpheus/log_epoch.h"
 #include "alpheus/recovery_report.h"
 #include "alpheus/tail_record.h"
+#include "log/base/check.h"
 #include "log/base/ids.h"
 #include "log/base/status_macros.h"
 
@@ -64,6 +65,8 @@ absl::StatusOr<bool> LogBackup::Continue(uint64_t bytes_min,
     const absl::StatusOr<std::optional<TailRecord>> record = tail_->Next();
     if (absl::IsOutOfRange(record.status())) return Cleaned(record.status());
     ALPHEUS_RETURN_IF_ERROR(record.status());
+    ALPHEUS_CHECK(*record || tail_->next_lsn() > end,
+                  "what was durable stays so (LBK1)");
     // Aborted LSNs may have moved the tail behind the end.
     if (!*record || (*record)->lsn > end) break;
     ALPHEUS_RETURN_IF_ERROR(composer_.Add((*record)->lsn, (*record)->epoch,

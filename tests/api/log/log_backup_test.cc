@@ -120,7 +120,9 @@ TEST_F(LogBackupTest, WhatIsNotDurableIsNotInIt) {
   Append("one");
   ASSERT_TRUE(log_->Append("two", {.frequency = 16}).ok());
   ASSERT_EQ(log_->durable_lsn(), Lsn(1));
-  EXPECT_THAT(Finish(Begin().get()), ElementsAre("1:one"));
+  const auto backup = Begin();
+  EXPECT_EQ(backup->subject().end_lsn, Lsn(1));
+  EXPECT_THAT(Finish(backup.get()), ElementsAre("1:one"));
 }
 
 TEST_F(LogBackupTest, LogsWithoutRecordsHaveABackup) {
