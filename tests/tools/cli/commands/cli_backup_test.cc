@@ -118,7 +118,7 @@ TEST_F(CliBackupTest, FullDiskLeavesNothing) {
     GTEST_SKIP() << "skipped because tmpfs can't be mounted here: "
                  << small.why_not();
   }
-  for (int i = 0; i < 3; ++i) Append(std::string(30'000, 'x') + "\n");
+  Append(JoinLines(std::vector<std::string>(3, std::string(30'000, 'x'))));
   ExpectRefused({"backup", folder + "/backup", "--cluster", cluster_.file()},
                 kFailed, "No space left");
   EXPECT_TRUE(std::filesystem::is_empty(folder));
