@@ -78,6 +78,19 @@ grpc::Status TailRecords(LogClient& client, const std::string& log) {
   return stream->Finish();
 }
 
+grpc::Status BackUp(LogClient& client, const std::string& log) {
+  grpc::ClientContext context;
+  client.Authorize(&context);
+  v1::BackupRequest request;
+  request.set_log(log);
+  const auto stub = v1::AdminService::NewStub(client.channel());
+  const auto reader = stub->Backup(&context, request);
+  v1::BackupResponse response;
+  while (reader->Read(&response)) {
+  }
+  return reader->Finish();
+}
+
 // Those of both services, but ListLogs, which is for no log.
 const std::map<std::string, Call>& Calls() {
   using Stub = v1::LogService::Stub;
@@ -105,6 +118,7 @@ const std::map<std::string, Call>& Calls() {
       {"Replace", Unary(&Admin::Replace)},
       {"Reconfigure", Unary(&Admin::Reconfigure)},
       {"CreateLog", Unary(&Admin::CreateLog)},
+      {"Backup", BackUp},
   };
   return *calls;
 }
@@ -176,6 +190,15 @@ TEST_F(AccessTest, EachRoleHasItsCalls) {
   EXPECT_EQ(AllowedWith(all, "main"), every);
   EXPECT_EQ(AllowedWith("", "main"), "");
   EXPECT_EQ(AllowedWith("alph_0", "main"), "");
+}
+
+// A backup is an order, and shows all payloads.
+TEST_F(AccessTest, BackupTakesTwoRoles) {
+  const std::string two = AddToken("two", {"read", "admin"});
+  const std::string append = AddToken("append", {"append", "read"});
+  MustStart();
+  EXPECT_THAT(AllowedWith(two, "main"), HasSubstr("Backup"));
+  EXPECT_THAT(AllowedWith(append, "main"), Not(HasSubstr("Backup")));
 }
 
 TEST_F(AccessTest, TokenIsForItsLogs) {
@@ -545,6 +568,34 @@ TEST_F(AccessTest, RevokedReadEnds) {
   int records = response.records_size();
   while (reader->Read(&response)) records += response.records_size();
   EXPECT_LT(records, kRecords);
+  EXPECT_EQ(reader->Finish().error_code(), StatusCode::UNAUTHENTICATED);
+}
+
+// Goal: BKS2 (backup_stream.h).
+TEST_F(AccessTest, RevokedBackupEnds) {
+  const std::string token = AddToken("all", {"append", "read", "admin"});
+  MustStart();
+  LogClient client = ClientWith(token);
+  ASSERT_TRUE(client.Open().ok());
+  v1::AppendResponse appended;
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_TRUE(client.Append(std::string(150'000, 'x'), &appended).ok());
+  }
+  grpc::ClientContext context;
+  client.Authorize(&context);
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  const auto stub = v1::AdminService::NewStub(grpc::CreateCustomChannel(
+      server_->address(), grpc::InsecureChannelCredentials(), arguments));
+  v1::BackupRequest request;
+  request.set_log("main");
+  const auto reader = stub->Backup(&context, request);
+  v1::BackupResponse response;
+  ASSERT_TRUE(reader->Read(&response));
+  RevokeAll();
+  bool is_whole = false;
+  while (reader->Read(&response)) is_whole |= response.has_end();
+  EXPECT_FALSE(is_whole);
   EXPECT_EQ(reader->Finish().error_code(), StatusCode::UNAUTHENTICATED);
 }
 
