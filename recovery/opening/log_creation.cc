@@ -107,7 +107,9 @@ Polled LogCreation::Poll() {
 
 // LC2.
 bool LogCreation::MayConnectAgain(const OpeningPeer& peer) const {
-  if (!peer.broke() || !options_.deadline.is_set()) return false;
+  const bool is_put_off = phase_ == Phase::kFormat && peer.was_put_off();
+  const bool may_pass = peer.broke() || is_put_off;
+  if (!may_pass || !options_.deadline.is_set()) return false;
   const int64_t now = clock_.NowNanos();
   if (phase_ == Phase::kFormat) return !options_.deadline.HasPassed(now);
   return phase_ == Phase::kServerHello &&

@@ -23,8 +23,10 @@
 //        time left for the rest. One that breaks later is made again only to
 //        look: the member has done what it was asked for if its replica has the
 //        incarnation that was drawn, whoever has opened it since. It is not
-//        asked a second time. A node that can't be reached, is silent or
-//        refuses ends the creation: an operator must hear of it.
+//        asked a second time. A look that the node puts off, as it gives the
+//        new replica to a process of its machine, is made again. Else a node
+//        that can't be reached, is silent or refuses ends the creation: an
+//        operator must hear of it.
 //   LC3. No member is asked to format at or after the deadline.
 // A failure leaves replicas on some members, which the error names. If they are
 // an opening quorum, the log can be opened without the others; else they are of

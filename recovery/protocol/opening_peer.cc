@@ -118,6 +118,7 @@ void OpeningPeer::Connect() {
   ALPHEUS_CHECK(failed(), "one connection at a time (messages.h)");
   state_ = State::kConnecting;
   broke_ = false;
+  was_put_off_ = false;
   // The fabric reports when nobody answers in time.
   const int64_t now = clock_.NowNanos();
   const int64_t until =
@@ -218,8 +219,9 @@ void OpeningPeer::OnConnectionEvent(const fabric::ConnectionEvent& event) {
       return OnServerHello(event);
     case Kind::kRejected: {
       const absl::Status why = DecodeRejection(event.private_data);
+      was_put_off_ = absl::IsUnavailable(why) || MeansNoRoom(why);
       return Fail({why.code(), absl::StrCat("refused: ", why.message())},
-                  absl::IsUnavailable(why) || MeansNoRoom(why));
+                  was_put_off_);
     }
     case Kind::kUnreachable:
       return Fail(

@@ -106,6 +106,9 @@ class OpeningPeer {
   int64_t failed_at_nanos() const { return failed_at_nanos_; }
   // Returns true if the connection broke after ServerHello.
   bool broke() const { return failed() && broke_; }
+  // Returns true if the node refused the connection, and may take a later one:
+  // a process of its machine has the replica, or there is no room.
+  bool was_put_off() const { return failed() && was_put_off_; }
   NodeId node() const { return options_.at.node; }
   const std::string& address() const { return options_.at.address; }
   std::string Describe() const { return DescribePeer(options_.at); }
@@ -201,6 +204,7 @@ class OpeningPeer {
   absl::Status failure_;
   bool may_try_again_ = true;
   bool broke_ = false;
+  bool was_put_off_ = false;
   int64_t failed_at_nanos_ = 0;
   int64_t due_nanos_;
   int64_t reply_within_ns_ = 0;

@@ -43,8 +43,9 @@ struct Members {
   Random random{1};
   std::map<int, recovery::Format> formatted;
   int refuses = 0;  // node
-  // Called before a member's process handles the event; may be empty.
-  std::function<void(int host, const fabric::ConnectionEvent&)> on_member_event;
+  // Called before a member's process handles the event; may be empty. Returns
+  // false if the process is not to handle it.
+  std::function<bool(int host, const fabric::ConnectionEvent&)> on_member_event;
   // Called when the creation has handled the completion; may be empty.
   std::function<void(const fabric::Completion&)> on_own_completion;
   std::vector<std::unique_ptr<ScriptedReplica>> servers;
@@ -105,8 +106,9 @@ struct Members {
           if (host == 3) {
             creation->OnConnectionEvent(event);
           } else {
-            if (on_member_event) on_member_event(host, event);
-            servers[host]->OnConnectionEvent(event);
+            if (!on_member_event || on_member_event(host, event)) {
+              servers[host]->OnConnectionEvent(event);
+            }
           }
         }
         for (size_t i = 0; i < n; ++i) {
@@ -170,6 +172,7 @@ struct MembersWithAKey : Members {
     options.deadline = Deadline::AtNanos(20'000'000);
     on_member_event = [this](int host, const fabric::ConnectionEvent& event) {
       if (host == 1) to_second = event.connection;
+      return true;
     };
     for (int host = 0; host < 3; ++host) {
       servers[host]->on_server_hello =
@@ -352,6 +355,40 @@ TEST(LogCreationTest, MemberThatHasTheReplicaAfterABreakHasDoneIt) {
   const auto creation = members.Create(members.options);
   ASSERT_TRUE(creation->status().ok()) << creation->status();
   EXPECT_EQ(members.formatted.size(), 2u);
+}
+
+// LC2. Until that candidate has told its node, the node knows no more than that
+// another process has the file.
+TEST(LogCreationTest, MemberThatPutsALookOffIsLookedAtAgain) {
+  MembersWithAKey members;
+  std::unique_ptr<LeftReplica> made;
+  int put_off = 0;
+  members.servers[1]->on_request = [&](const Message& message) {
+    const auto* const format = std::get_if<recovery::Format>(&message);
+    if (format == nullptr) return true;
+    made = std::make_unique<LeftReplica>(2, format->configuration);
+    members.servers[1]->SetReplica(made->replica.get());
+    return members.BreakSecond();
+  };
+  members.on_member_event = [&](int host,
+                                const fabric::ConnectionEvent& event) {
+    if (host != 1) return true;
+    members.to_second = event.connection;
+    const bool puts_off =
+        made && event.kind == fabric::ConnectionEvent::Kind::kRequested &&
+        put_off < 3;
+    if (!puts_off) return true;
+    ++put_off;
+    EXPECT_TRUE(
+        members.network.fabric(1)
+            .Reject(event.connection, recovery::EncodeRejection(
+                                          absl::UnavailableError("not served")))
+            .ok());
+    return false;
+  };
+  const auto creation = members.Create(members.options);
+  ASSERT_TRUE(creation->status().ok()) << creation->status();
+  EXPECT_EQ(put_off, 3);
 }
 
 // LC1. Goal: wherever a creation was cut off, also after others that were, the
