@@ -21,9 +21,7 @@ bool Membarrier(int command) {
 const bool internal::kMembarrierWorks =
     Membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
 
-void HeavyBarrier() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (!internal::kMembarrierWorks) return;
+void internal::FenceAllThreads() {
   if (Membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
   // Registers again where the registration was lost, over a fork for example.
   Membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);

@@ -83,14 +83,18 @@ class ProgressObserver {
 // Generation counter, with the number of threads that wait for it.
 class Progress {
  public:
-  explicit Progress(Waiter& waiter) : waiter_(waiter) {}
+  using PaidBy = AsymmetricBarrier::PaidBy;
+
+  // `paid_by`: by both sides where threads sleep for each record.
+  explicit Progress(Waiter& waiter, PaidBy paid_by = PaidBy::kRareSide)
+      : waiter_(waiter), barrier_(paid_by) {}
 
   // Announces a waiter; the caller then takes its last step. Either that step
   // sees the producer's store, or the producer's load in Notify sees the
   // announcement: the barrier acts on both threads (asymmetric_barrier.h).
   uint32_t Announce() {
     attention_.fetch_add(1, std::memory_order_seq_cst);
-    HeavyBarrier();
+    barrier_.Heavy();
     return generation_.load(std::memory_order_seq_cst);
   }
   void Withdraw() { attention_.fetch_sub(1, std::memory_order_release); }
@@ -112,14 +116,14 @@ class Progress {
   void Observe(ProgressObserver& observer) {
     observer_.store(&observer, std::memory_order_relaxed);
     attention_.fetch_or(kObserved, std::memory_order_seq_cst);
-    HeavyBarrier();
+    barrier_.Heavy();
   }
 
   // Wakes waiting threads. Call it after the store that is the progress, no
-  // lock needed. No locked instruction while no thread sleeps or observes,
-  // since this is on the append path.
+  // lock needed. If the waiters pay for the barrier, no locked instruction
+  // while no thread sleeps or observes, since this is on the append path.
   void Notify() {
-    LightBarrier();
+    barrier_.Light();
     if (attention_.load(std::memory_order_relaxed) == 0) [[likely]]
       return;
     NotifyThoseWhoCare();
@@ -131,6 +135,7 @@ class Progress {
   void NotifyThoseWhoCare();
 
   Waiter& waiter_;
+  const AsymmetricBarrier barrier_;
   std::atomic<ProgressObserver*> observer_{nullptr};
   // Number of sleepers, and kObserved.
   alignas(64) std::atomic<uint32_t> attention_{0};

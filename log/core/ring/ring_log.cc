@@ -51,7 +51,9 @@ RingLog<P>::RingLog(P& pmem, std::span<std::byte> region,
       clock_(clock),
       watch_(MakeWatch(options, waiter)),
       waiter_(watch_ == nullptr ? waiter : *watch_),
-      progress_(waiter_),
+      // Calls of a replicated log sleep for each record.
+      progress_(waiter_, watch_ == nullptr ? Progress::PaidBy::kRareSide
+                                           : Progress::PaidBy::kBothSides),
       tracker_(options.exposure_records_max),
       superline_(pmem, region, start.superline, start.superline_seq, failure_),
       reclaimer_(pmem, options.name, ring_, start.table, start.superline,

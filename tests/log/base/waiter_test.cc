@@ -16,27 +16,34 @@ TEST(FutexWaiterTest, SpinsForAWhileThenAsksToSleep) {
   EXPECT_FALSE(waiter.Spin(round + 1));
 }
 
-TEST(FutexWaiterTest, ReturnsAtOnceWhenProgressCameFirst) {
+// Whoever pays for the barrier, no notice is lost.
+class ProgressTest : public ::testing::TestWithParam<Progress::PaidBy> {};
+
+INSTANTIATE_TEST_SUITE_P(, ProgressTest,
+                         ::testing::Values(Progress::PaidBy::kRareSide,
+                                           Progress::PaidBy::kBothSides));
+
+TEST_P(ProgressTest, ReturnsAtOnceWhenProgressCameFirst) {
   FutexWaiter waiter(Clock::Real());
-  Progress progress(waiter);
+  Progress progress(waiter, GetParam());
   const uint32_t seen = progress.Announce();
   progress.Notify();
   progress.Wait(seen, Deadline());  // would hang if the notice were lost
   progress.Withdraw();
 }
 
-TEST(FutexWaiterTest, ReturnsAtTheDeadline) {
+TEST_P(ProgressTest, ReturnsAtTheDeadline) {
   FutexWaiter waiter(Clock::Real());
-  Progress progress(waiter);
+  Progress progress(waiter, GetParam());
   const uint32_t seen = progress.Announce();
   progress.Wait(seen, Deadline::In(std::chrono::milliseconds(1)));
   progress.Wait(seen, Deadline::AtNanos(0));
   progress.Withdraw();
 }
 
-TEST(FutexWaiterTest, SleeperIsWoken) {
+TEST_P(ProgressTest, SleeperIsWoken) {
   FutexWaiter waiter(Clock::Real());
-  Progress progress(waiter);
+  Progress progress(waiter, GetParam());
   std::atomic<int> value{0};
   for (int i = 1; i <= 1000; ++i) {
     std::jthread sleeper([&] {
