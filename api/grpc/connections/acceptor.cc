@@ -79,7 +79,7 @@ void Acceptor::Turn() {
   SetListens(rest_ns <= 0);
   std::array<Poller::Ready, 1> ready;
   const size_t count =
-      poller_.Wait(rest_ns > 0 ? rest_ns : kLookAtLeastEveryNs, ready);
+      poller_.Wait(rest_ns > 0 ? rest_ns : kLookAtLeastEveryNs, ready).count;
   if (count > 0 && rest_ns <= 0) AcceptNext(clock_.NowNanos());
   if (clock_.NowNanos() - looked_ns_ >= kLookAtLeastEveryNs) {
     LookForEnded(clock_.NowNanos());

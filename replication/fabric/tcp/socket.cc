@@ -237,14 +237,14 @@ bool Poller::Control(int what, const Descriptor& socket, uint64_t tag, bool in,
   return epoll_ctl(epoll_.get(), what, socket.get(), &event) == 0;
 }
 
-size_t Poller::Wait(int64_t timeout_ns, std::span<Ready> ready) {
+Poller::Waited Poller::Wait(int64_t timeout_ns, std::span<Ready> ready) {
   const int timeout_ms = RoundToMillis(timeout_ns);
   if (!status_.ok()) {
     // Nothing can arrive, and no Wake is heard: so it looks this often.
     constexpr int kDeafMs = 10;
     const bool is_short = timeout_ms >= 0 && timeout_ms < kDeafMs;
     (void)poll(nullptr, 0, is_short ? timeout_ms : kDeafMs);
-    return 0;
+    return {};
   }
   std::array<epoll_event, 64> events;
   const int capacity =
@@ -260,15 +260,19 @@ size_t Poller::Wait(int64_t timeout_ns, std::span<Ready> ready) {
   if (!is_short || (got < 0 && errno == ENOSYS)) {
     got = epoll_wait(epoll_.get(), events.data(), capacity, timeout_ms);
   }
-  size_t count = 0;
-  for (int i = 0; i < got && count < ready.size(); ++i) {
+  Waited waited;
+  for (int i = 0; i < got; ++i) {
     const epoll_event& event = events[static_cast<size_t>(i)];
-    if (event.data.u64 == kWakeTag) continue;
-    ready[count++] = {.tag = event.data.u64,
-                      .in = (event.events & ~uint32_t{EPOLLOUT}) != 0,
-                      .out = (event.events & EPOLLOUT) != 0};
+    if (event.data.u64 == kWakeTag) {
+      waited.is_woken = true;
+      continue;
+    }
+    if (waited.count == ready.size()) continue;  // reported again
+    ready[waited.count++] = {.tag = event.data.u64,
+                             .in = (event.events & ~uint32_t{EPOLLOUT}) != 0,
+                             .out = (event.events & EPOLLOUT) != 0};
   }
-  return count;
+  return waited;
 }
 
 void Poller::Wake() {

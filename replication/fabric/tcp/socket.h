@@ -118,9 +118,13 @@ class Poller {
   // Changes what is watched. Requires: it was added.
   void Change(const Descriptor& socket, uint64_t tag, bool in, bool out);
 
-  // Waits; returns how many of `ready` were filled. `timeout_ns` -1: forever.
-  // More than a millisecond is rounded up to whole ones.
-  size_t Wait(int64_t timeout_ns, std::span<Ready> ready);
+  struct Waited {
+    size_t count = 0;       // how many of `ready` were filled
+    bool is_woken = false;  // by Wake
+  };
+  // Waits. `timeout_ns` -1: forever. More than a millisecond is rounded up to
+  // whole ones.
+  Waited Wait(int64_t timeout_ns, std::span<Ready> ready);
 
   // Makes Wait return, now or when it is called next, until ClearWake.
   void Wake();

@@ -216,7 +216,7 @@ bool TcpFabric::ReceiveWithoutAsking(int64_t now, bool* moved) {
 bool TcpFabric::ReceiveReady(int64_t now) {
   std::array<Poller::Ready, 63> ready;
   ++counters_.wait_calls;
-  const size_t count = poller_.Wait(/*timeout_ns=*/0, ready);
+  const size_t count = poller_.Wait(/*timeout_ns=*/0, ready).count;
   bool moved = false;
   for (const Poller::Ready& one : std::span(ready).first(count)) {
     if (one.tag == kListenerTag) {
@@ -286,17 +286,19 @@ void TcpFabric::WaitForActivity(Deadline deadline) {
     ++counters_.wait_calls;
   }
   std::array<Poller::Ready, 1> ready;
-  const size_t count = poller_.Wait(timeout_ns, ready);
+  const Poller::Waited waited = poller_.Wait(timeout_ns, ready);
   Lock lock(*this);
-  if (count == 1 && ready[0].in && !ready[0].out &&
+  is_woken_ |= waited.is_woken;
+  if (waited.count == 1 && ready[0].in && !ready[0].out &&
       ready[0].tag != kListenerTag) {
     ready_ = ConnectionId(ready[0].tag);
     lone_turns_ = 0;
   } else {
     tick_at_ = 0;  // perhaps a timer is due
   }
-  // Only the last one clears: the others must be woken, too.
-  if (--waiters_ == 0) poller_.ClearWake();
+  // Only the last one clears: the others must be woken, too. A Wake that none
+  // of them has seen is for the next wait.
+  if (--waiters_ == 0 && std::exchange(is_woken_, false)) poller_.ClearWake();
 }
 
 void TcpFabric::Wake() { poller_.Wake(); }

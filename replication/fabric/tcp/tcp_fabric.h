@@ -157,6 +157,8 @@ class TcpFabric final : public Fabric {
   uint32_t lone_turns_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t tick_at_ ABSL_GUARDED_BY(mutex_) = 0;  // when timers are checked
   int waiters_ ABSL_GUARDED_BY(mutex_) = 0;
+  // One of them was woken by Wake.
+  bool is_woken_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace alpheus::fabric::tcp

@@ -143,6 +143,21 @@ TEST(PollerTest, WhatCannotBeWatchedIsAnError) {
       poller.Add(OpenNull(), /*tag=*/1, /*in=*/true, /*out=*/false)));
 }
 
+// A wait says whether Wake ended it, so that nobody clears what never came.
+TEST(PollerTest, WakeIsSaidUntilItIsCleared) {
+  fabric::tcp::Poller poller;
+  std::array<fabric::tcp::Poller::Ready, 1> ready;
+  EXPECT_FALSE(poller.Wait(/*timeout_ns=*/0, ready).is_woken);
+  poller.Wake();
+  for (int i = 0; i < 2; ++i) {
+    const fabric::tcp::Poller::Waited waited = poller.Wait(0, ready);
+    EXPECT_TRUE(waited.is_woken);
+    EXPECT_EQ(waited.count, 0U);
+  }
+  poller.ClearWake();
+  EXPECT_FALSE(poller.Wait(0, ready).is_woken);
+}
+
 TEST(ConnectionTest, SocketThatCannotBeWatchedIsAConnectionThatFailed) {
   const fabric::tcp::TcpFabricOptions options;
   Random random(1);
