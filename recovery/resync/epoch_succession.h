@@ -209,6 +209,7 @@ class EpochSuccession final : public ReplicationSink,
   }
   void AnnounceDurable() override { running().AnnounceDurable(); }
   void End(const absl::Status& why) override;
+  void SendPosted() override { running().SendPosted(); }
   Polled Poll() override;
   ReplicationState replication_state() const override;
   absl::Status status() const override;

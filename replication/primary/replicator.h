@@ -172,6 +172,7 @@ class Replicator final : public ReplicationSink {
   void AnnounceDurable() override;
   // Also keeps records that are persisted from becoming durable.
   void End(const absl::Status& why) override;
+  void SendPosted() override;
   // Takes what arrived, sends what may be sent, looks at the backups if that is
   // due, and lets the observer work. Ends after a bounded number of rounds.
   Polled Poll() override;

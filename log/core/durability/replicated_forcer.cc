@@ -140,8 +140,9 @@ bool ReplicatedForcer<P>::OfferFinished() {
     return false;
   }
   sink_.Advance(finished);
-  // Posting does not send, and the fence below may take long: send first.
-  sink_.Poll();
+  // Posting does not send, and the fence below may take long: send first. No
+  // answer can be there yet, and to look for one may take a system call.
+  sink_.SendPosted();
   offered_ = finished;
   offered_lsn_.store(finished.lsn.value, std::memory_order_release);
   if (order_ == FlushOrder::kRemoteFirst) {

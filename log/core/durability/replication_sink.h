@@ -97,6 +97,10 @@ class ReplicationSink {
   // any more. Requires: !why.ok().
   virtual void End(const absl::Status& why) = 0;
 
+  // Sends what Advance posted, for a caller that does something else before it
+  // polls. Need take nothing that arrived.
+  virtual void SendPosted() { (void)Poll(); }
+
   // Processes what arrived and posts what waits. Waits for no arrival. Returns
   // kIdle if replication_state() is unchanged, and else kMoved.
   virtual Polled Poll() = 0;

@@ -45,6 +45,8 @@ class FakeSink final : public ReplicationSink {
   mutable int questions = 0;  // how often it was asked
   int waits = 0;
   int wakes = 0;
+  int sends = 0;
+  bool sends_poll = true;
   std::vector<absl::Status> ended;
 
   void Advance(const RingEnd& finished) override { on_advance(finished); }
@@ -54,6 +56,10 @@ class FakeSink final : public ReplicationSink {
   }
   void AdvanceBounds(const RingBounds& bounds) override { bounds_ = bounds; }
   void End(const absl::Status& why) override { ended.push_back(why); }
+  void SendPosted() override {
+    ++sends;
+    if (sends_poll) (void)Poll();
+  }
   // A copy: it may put another in its place.
   Polled Poll() override {
     const auto act = on_poll;
@@ -786,6 +792,21 @@ TEST_F(ReplicationSinkTest, StepPollsOnce) {
     const int before = polls;
     log_->Poll();
     EXPECT_EQ(polls, before + 1);
+  }
+}
+
+// What was offered just now has no answer yet.
+TEST_F(ReplicationSinkTest, OfferIsSentAndNoAnswerLookedFor) {
+  for (const FlushOrder order : kOrders) {
+    log_.reset();
+    Open(order);
+    sink_.sends_poll = false;
+    int polls = 0;
+    sink_.on_poll = [&] { ++polls; };
+    const int before = sink_.sends;
+    EXPECT_TRUE(Append().ok());
+    EXPECT_EQ(sink_.sends, before + 1);
+    EXPECT_EQ(polls, 0);
   }
 }
 
