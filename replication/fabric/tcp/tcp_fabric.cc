@@ -32,6 +32,13 @@ constexpr int64_t kDelayNanos = 20'000;
 // out: short for waiting peers, and no load.
 constexpr int64_t kAcceptPauseNanos = 50'000'000;
 
+// Connections that one turn receives from. A turn's answers leave at its end,
+// so that with more of them all peers would wait for the last one's request,
+// and then all be answered at once. With fewer, epoll would be asked for each.
+constexpr size_t kReadyMax = 8;
+// The same for a turn that checks timers.
+constexpr size_t kReadyAtTickMax = 63;
+
 // Posts in a row that are sent without waiting for Poll.
 constexpr size_t kBatchMax = 64;
 
@@ -157,7 +164,7 @@ bool TcpFabric::Advance(int64_t now, bool may_delay, bool has_room) {
   if (moved && !is_tick && !has_room) return moved;
   // No peer is taken for silent before everything that arrived was read.
   if (is_tick || !ReceiveWithoutAsking(now, &moved)) {
-    moved |= ReceiveReady(now);
+    moved |= ReceiveReady(now, is_tick ? kReadyAtTickMax : kReadyMax);
   }
   if (is_tick) moved |= RunTimers(now);
   may_delay &= now < delay_until_ || !shared_.completions.empty();
@@ -213,10 +220,12 @@ bool TcpFabric::ReceiveWithoutAsking(int64_t now, bool* moved) {
   return true;
 }
 
-bool TcpFabric::ReceiveReady(int64_t now) {
-  std::array<Poller::Ready, 63> ready;
+bool TcpFabric::ReceiveReady(int64_t now, size_t connections_max) {
+  std::array<Poller::Ready, kReadyAtTickMax> ready;
   ++counters_.wait_calls;
-  const size_t count = poller_.Wait(/*timeout_ns=*/0, ready).count;
+  const size_t count =
+      poller_.Wait(/*timeout_ns=*/0, std::span(ready).first(connections_max))
+          .count;
   bool moved = false;
   for (const Poller::Ready& one : std::span(ready).first(count)) {
     if (one.tag == kListenerTag) {

@@ -26,6 +26,10 @@
 //        and peers that want to connect wait until there are some.
 //   TF8. Silent connections keep nobody out: the oldest one of the host that
 //        has most of them makes room.
+//   TF9. A turn receives from a few connections, and what it owes them leaves
+//        before it receives from others. Epoll names ready ones by turns. A
+//        turn that checks timers receives from many first.
+//   TF10. A Wake ends the waits of one moment, of now or later, and no more.
 // Thread safety: all members concurrently.
 // References: docs/design/fabric.md#the-wire-of-the-adapter-over-tcp-version-1.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TCP_FABRIC_H_
@@ -104,7 +108,9 @@ class TcpFabric final : public Fabric {
   template <class Work>
   bool Guard(Connection& connection, int64_t now, const Work& work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool ReceiveReady(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Receives from up to so many connections that are ready (TF9).
+  bool ReceiveReady(int64_t now, size_t connections_max)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeRoomForUnauthenticated() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AcceptWaiting(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Stops accepting while descriptors are short (EMFILE, ENFILE).

@@ -243,6 +243,37 @@ TEST_F(TcpFabricTest, IdleAdapterWaitsInOneSystemCall) {
   EXPECT_EQ(after.receive_calls, before.receive_calls);
 }
 
+// What a turn has taken is answered before it takes more.
+TEST_F(TcpFabricTest, TurnReceivesFromAFewConnections) {
+  constexpr uint64_t kConnections = 12;
+  constexpr uint64_t kReadyMax = 8;
+  std::vector<fabric::ConnectionId> all;
+  for (uint64_t i = 0; i < kConnections; ++i) {
+    Connect();
+    all.push_back(at_[0]);
+  }
+  uint64_t most = 0;
+  for (int round = 0; round < 20; ++round) {
+    completions_[0].clear();
+    for (const fabric::ConnectionId id : all) {
+      ASSERT_TRUE(
+          fabric(0).PostWrite(id, WorkId(1), Local(0, 0, 64), At(0)).ok());
+    }
+    for (int turn = 0; completions_[0].size() < kConnections; ++turn) {
+      ASSERT_LT(turn, 1'000'000);
+      Poll(0);
+      const TcpFabricCounters before = fabric(1).counters();
+      fabric(1).RunTurn();
+      const TcpFabricCounters after = fabric(1).counters();
+      const uint64_t received = after.receive_calls - before.receive_calls;
+      EXPECT_LE(received, kReadyMax);
+      EXPECT_LE(after.send_calls - before.send_calls, received);
+      most = std::max(most, received);
+    }
+  }
+  EXPECT_EQ(most, kReadyMax) << "never were so many ready";
+}
+
 TEST_F(TcpFabricTest, WakeEndsAWait) {
   fabric(0).Wake();
   fabric(0).WaitForActivity(Deadline());  // woken before
