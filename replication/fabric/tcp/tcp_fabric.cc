@@ -161,7 +161,12 @@ bool TcpFabric::Advance(int64_t now, bool may_delay, bool has_room) {
   bool moved = SendPosted(now, may_delay && now < delay_until_);
   const bool is_tick = now >= tick_at_;
   // TF5.
-  if (moved && !is_tick && !has_room) return moved;
+  const bool is_handover = moved && !has_room;
+  const bool is_too_soon = std::exchange(has_handed_over_, is_handover) &&
+                           caller_sleeps_ && now - received_at_ < kDelayNanos;
+  if (!is_tick && (is_handover || is_too_soon)) return moved;
+  caller_sleeps_ = std::exchange(has_slept_, false);
+  received_at_ = now;
   // No peer is taken for silent before everything that arrived was read.
   if (is_tick || !ReceiveWithoutAsking(now, &moved)) {
     moved |= ReceiveReady(now, is_tick ? kReadyAtTickMax : kReadyMax);
@@ -297,6 +302,7 @@ void TcpFabric::WaitForActivity(Deadline deadline) {
   std::array<Poller::Ready, 1> ready;
   const Poller::Waited waited = poller_.Wait(timeout_ns, ready);
   Lock lock(*this);
+  caller_sleeps_ = has_slept_ = true;
   is_woken_ |= waited.is_woken;
   if (waited.count == 1 && ready[0].in && !ready[0].out &&
       ready[0].tag != kListenerTag) {

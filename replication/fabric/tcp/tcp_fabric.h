@@ -20,7 +20,9 @@
 //        here. The first Poll after 20 us sends them in any case, RunTurn and
 //        WaitForActivity at once, and nothing is delayed while a thread waits.
 //   TF5. A Poll that has no room for completions, and sent posted work, does
-//        not receive: its caller comes again to receive.
+//        not receive: its caller comes again to receive. Nor does the Poll
+//        after it, if the caller slept before the last Poll that received, not
+//        20 us ago: no answer can be there yet, and the caller will sleep.
 //   TF6. Nothing is left of a connection that was closed or rejected.
 //   TF7. Without descriptors nothing ends and nothing spins: connecting fails,
 //        and peers that want to connect wait until there are some.
@@ -160,6 +162,13 @@ class TcpFabric final : public Fabric {
   ConnectionId ready_ ABSL_GUARDED_BY(mutex_);
   // Until when answers are delayed; 0: none are.
   int64_t delay_until_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The last Poll only handed over what was posted (TF5).
+  bool has_handed_over_ ABSL_GUARDED_BY(mutex_) = false;
+  // A thread slept since the last turn that received, and before that turn.
+  bool has_slept_ ABSL_GUARDED_BY(mutex_) = false;
+  bool caller_sleeps_ ABSL_GUARDED_BY(mutex_) = false;
+  // When a turn last received.
+  int64_t received_at_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t lone_turns_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t tick_at_ ABSL_GUARDED_BY(mutex_) = 0;  // when timers are checked
   int waiters_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -333,6 +333,69 @@ TEST_F(TcpProtocolTest, RoundTripTakesOneSendPerSide) {
   }
 }
 
+// TF5. A caller that sleeps asks neither the socket nor epoll behind a
+// handover.
+class TcpHandoverTest : public TcpProtocolTest {
+ protected:
+  uint64_t Calls() {
+    const fabric::tcp::TcpFabricCounters now = fabric(0).counters();
+    return now.receive_calls + now.wait_calls;
+  }
+  void HandOver() {
+    ASSERT_TRUE(
+        fabric(0).PostWrite(at_[0], WorkId(1), Local(0, 0, 64), At(0)).ok());
+    fabric(0).Poll({}, &events_[0]);
+  }
+  // The clock stands, so that no timer comes.
+  void SleepAndPoll() {
+    fabric(0).Wake();
+    fabric(0).WaitForActivity(Deadline::AtNanos(world_.NowNanos() + 1));
+    Poll(0);
+  }
+};
+
+TEST_F(TcpHandoverTest, CallerThatSleepsLooksForNothing) {
+  Connect();
+  SleepAndPoll();
+  HandOver();
+  uint64_t before = Calls();
+  Poll(0);
+  EXPECT_EQ(Calls(), before);
+  Poll(0);
+  EXPECT_GT(Calls(), before);
+
+  SleepAndPoll();
+  HandOver();
+  world_.clock().Forward(20'000);
+  before = Calls();
+  Poll(0);
+  EXPECT_GT(Calls(), before) << "it does something else meanwhile";
+}
+
+TEST_F(TcpHandoverTest, CallerThatSpinsLooksAtOnce) {
+  Connect();
+  SleepAndPoll();
+  Poll(0);
+  HandOver();
+  const uint64_t before = Calls();
+  Poll(0);
+  EXPECT_GT(Calls(), before);
+}
+
+TEST_F(TcpHandoverTest, CallerThatAlwaysHandsOverHearsAllTheSame) {
+  Connect();
+  SleepAndPoll();
+  constexpr int kTurns = 1000;
+  int turn = 0;
+  for (; turn < kTurns && completions_[0].empty(); ++turn) {
+    HandOver();
+    fabric(1).RunTurn();
+    Poll(0);
+    world_.clock().Forward(1'000);
+  }
+  EXPECT_LT(turn, kTurns);
+}
+
 TEST_F(TcpProtocolTest, PollWithoutRoomHearsWhenNothingWasPosted) {
   Connect();
   memory_[0][0] = 77;
