@@ -202,6 +202,16 @@ uint64_t Log::Exposed() const { return engine_->log().Exposed(); }
 
 uint64_t Log::ExposedMax() const { return engine_->log().exposed_max(); }
 
+absl::Status Log::ConfirmEpoch(Deadline deadline) {
+  ALPHEUS_RETURN_IF_ERROR(engine_->CheckToForce());
+  return engine_->log().ConfirmEpoch(deadline);
+}
+absl::Status Log::OnEpochConfirmed(
+    std::function<void(const absl::Status&)> callback) {
+  ALPHEUS_RETURN_IF_ERROR(engine_->CheckToForce());
+  return engine_->log().OnEpochConfirmed(std::move(callback));
+}
+
 absl::Status Log::Cleanup(Lsn lsn) {
   ALPHEUS_RETURN_IF_ERROR(engine_->CheckProcess());
   return engine_->log().Cleanup(lsn);

@@ -500,6 +500,7 @@ class Opener {
     const ReplicationOptions& options = options_.replication;
     replication::Replicator::Options replicator;
     replicator.write_quorum = cluster_.sizes.write_quorum;
+    replicator.replica_count = cluster_.sizes.replica_count;
     replicator.has_local_replica = is_member;
     replicator.ack_timeout_ns = int64_t{options.ack_timeout_ms} * kNanosPerMs;
     replicator.heartbeat_ns = int64_t{options.heartbeat_ms} * kNanosPerMs;

@@ -109,4 +109,12 @@ uint32_t OpeningQuorumSize(const QuorumSizes& sizes) {
   return std::max(sizes.read_quorum, sizes.write_quorum);
 }
 
+uint32_t ConfirmQuorumSize(uint32_t replica_count, uint32_t write_quorum) {
+  ALPHEUS_CHECK(write_quorum >= 1, "QU1 (quorum.h)");
+  ALPHEUS_CHECK(write_quorum <= replica_count, "QU1 (quorum.h)");
+  const uint32_t least_opening =
+      std::max(replica_count - write_quorum + 1, write_quorum);
+  return replica_count - least_opening + 1;
+}
+
 }  // namespace alpheus::quorum

@@ -102,6 +102,14 @@ Fate FateOf(const QuorumSizes& sizes, const ReportCounts& reports);
 // shares its epoch with no other (BA4, ballot.h).
 uint32_t OpeningQuorumSize(const QuorumSizes& sizes);
 
+// Returns how many replicas without a later promise show that no later epoch is
+// open (P-A3.8): N - OQ + 1, by the least OQ. An opening has OQ promises, which
+// leave N - OQ replicas at most. A higher R of this configuration may not be
+// counted with: another opening may use the least one. At most W. Requires:
+// 1 <= W <= N.
+// Example: N = 3, W = 2: OQ = 2, and 2 replicas. N = W = 2: OQ = 2, and 1.
+uint32_t ConfirmQuorumSize(uint32_t replica_count, uint32_t write_quorum);
+
 }  // namespace alpheus::quorum
 
 #endif  // ALPHEUS_QUORUM_ARITHMETIC_QUORUM_H_

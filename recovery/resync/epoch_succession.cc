@@ -197,6 +197,15 @@ Polled EpochSuccession::Poll() {
   return Polled::kMoved;
 }
 
+// EPS2.
+void EpochSuccession::BeginConfirmation() {
+  if (has_promised_) {
+    before_.is_confirming = true;
+  } else {
+    running().BeginConfirmation();
+  }
+}
+
 // The log also takes acks while no call waits: a change lets the log's own
 // thread poll without a rest.
 ReplicationState EpochSuccession::replication_state() const {
@@ -482,6 +491,7 @@ void EpochSuccession::TakeNewList() {
     return std::ranges::find(change.to_nodes, at.node) == change.to_nodes.end();
   });
   options_.replicator.write_quorum = change.to.write_quorum;
+  options_.replicator.replica_count = change.to.replica_count;
   scrubbing_.peers = running_list.peers;
 }
 
@@ -527,6 +537,7 @@ void EpochSuccession::ReplaceUpkeep(EpochOpened& opened) {
     next_lsn_ = end;
   }
   next.reset();
+  if (before_.is_confirming) running().BeginConfirmation();
   claim_->promise = {epoch, options_.resync.opening.self};
   upkeep().ClaimReplica(*claim_, scrubbing_, *replica_);
 }

@@ -25,7 +25,8 @@
 //         nothing can be reserved. So no record has an unknown outcome,
 //         whatever becomes of the opening (P-A5.4).
 //   EPS2. Once the own replica has promised, nothing of the old epoch counts:
-//         neither its acks, nor the end of its sessions, nor its claim.
+//         neither its acks, nor the end of its sessions, nor its claim. A
+//         confirmation that is under way begins again in the next epoch.
 //   EPS3. The log goes on only in an epoch that begins where the log ends.
 //   EPS4. Before the own replica promises, a failed change costs only a pause;
 //         but if the own medium has failed, the log ends, and nobody is told
@@ -208,6 +209,7 @@ class EpochSuccession final : public ReplicationSink,
     running().AdvanceBounds(bounds);
   }
   void AnnounceDurable() override { running().AnnounceDurable(); }
+  void BeginConfirmation() override;
   void End(const absl::Status& why) override;
   void SendPosted() override { running().SendPosted(); }
   Polled Poll() override;

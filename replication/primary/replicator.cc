@@ -47,6 +47,10 @@ Replicator::Replicator(fabric::Fabric& fabric, const Clock& clock,
       clock_(clock),
       options_(options),
       observer_(observer),
+      confirm_quorum_(options.replica_count == 0
+                          ? options.write_quorum
+                          : quorum::ConfirmQuorumSize(options.replica_count,
+                                                      options.write_quorum)),
       last_poll_ns_(clock.NowNanos()),
       appended_at_ns_(last_poll_ns_),
       end_(start),
@@ -119,6 +123,39 @@ void Replicator::AnnounceDurable() {
   for (Backup& backup : backups_) Push(backup);
 }
 
+// Sends nothing: records that are offered in the same step bring batches.
+void Replicator::BeginConfirmation() {
+  NoteNews();
+  is_confirming_ = true;
+  confirming_lsn_ = end_.lsn;
+  for (Backup& backup : backups_) {
+    backup.unconfirming = backup.session->batches();
+  }
+  CountConfirmation();
+}
+
+// RPR9.
+void Replicator::AskToConfirm(Backup& backup) {
+  if (!is_confirming_ || confirm_quorum_ <= OwnCount()) return;
+  PrimarySession& session = *backup.session;
+  if (!MayPost(backup) || session.batches() != backup.unconfirming) return;
+  const absl::Status posted = session.Ask(durable_lsn_);
+  if (!posted.ok()) DropUnposted(backup, posted);
+}
+
+// RPR9, RSK5.
+void Replicator::CountConfirmation() {
+  if (!is_confirming_ || has_failed()) return;
+  uint32_t answered = OwnCount();
+  for (const Backup& backup : backups_) {
+    if (!backup.status.ok()) continue;
+    answered += backup.session->batches_acked() > backup.unconfirming ? 1 : 0;
+  }
+  if (answered < confirm_quorum_) return;
+  if (durable_lsn_ < confirming_lsn_) return;
+  is_confirming_ = false;
+}
+
 bool Replicator::IsIdle(const Backup& backup) const {
   const PrimarySession& session = *backup.session;
   return session.is_idle() && session.posted().offset == end_.offset &&
@@ -135,6 +172,7 @@ bool Replicator::is_catching_up() const {
 }
 
 bool Replicator::is_idle() const {
+  if (is_confirming_ && !has_failed()) return false;
   return std::ranges::all_of(backups_, [this](const Backup& backup) {
     return !backup.status.ok() || IsIdle(backup);
   });
@@ -180,6 +218,7 @@ ALPHEUS_FLATTEN bool Replicator::OnCompletion(
     // runs.
     backup->is_heard |= backup->session->batches_acked() != before;
     Push(*backup);
+    AskToConfirm(*backup);  // it may have had no credit
     CountRecords();
     if (backup->session->bounds_published().head.lsn != head_before) {
       CountHeads();
@@ -210,6 +249,9 @@ void Replicator::SendPosted() {
 Polled Replicator::Poll() {
   int rounds = 0;
   Arrived arrived;
+  if (is_confirming_) [[unlikely]] {
+    for (Backup& backup : backups_) AskToConfirm(backup);
+  }
   while (DrainSome(&arrived) && ++rounds < kRoundsMax) {
   }
   const bool any = arrived.completions != 0 || arrived.events != 0;
@@ -276,7 +318,8 @@ ALPHEUS_FLATTEN ReplicationState Replicator::replication_state() const {
                          .durable_head_lsn = durable_head_lsn_,
                          .is_idle = !is_joining_ && is_idle(),
                          .is_catching_up = is_joining_ || is_catching_up(),
-                         .has_failed = has_failed()};
+                         .has_failed = has_failed(),
+                         .is_confirming = is_confirming_};
   if (pinned_limit_) {
     state.reuse_limit = std::min(state.reuse_limit, *pinned_limit_);
   }
@@ -327,7 +370,7 @@ uint32_t Replicator::in_sync() const {
   return static_cast<uint32_t>(
       std::ranges::count_if(backups_,
                             [](const Backup& b) { return b.status.ok(); }) +
-      (options_.has_local_replica ? 1 : 0));
+      OwnCount());
 }
 
 std::vector<Replicator::SyncedBackup> Replicator::SyncedBackups() const {
@@ -480,6 +523,7 @@ void Replicator::CountRecords() {
     return session.acked_lsn();
   });
   if (durable) durable_lsn_ = std::max(durable_lsn_, *durable);
+  CountConfirmation();
 }
 
 void Replicator::CountHeads() {

@@ -62,13 +62,19 @@
 //   RPR8. With heartbeats, a backup in sync hears something at least once in
 //         heartbeat_ns, as long as this host polls. It answers, so that one
 //         that has stopped is dropped while nothing is appended, too.
+//   RPR9. A confirmation counts a backup in sync once it has acknowledged, in
+//         its present session, something that was posted after
+//         BeginConfirmation. A completion counts for nothing. The own replica
+//         counts as it is: only this process can promise with it. Each backup
+//         is sent at most one message for a confirmation, and none if it got a
+//         batch anyway (P-A3.8).
 // Thread safety: as ReplicationSink; PollDeadline also from any thread. The
 // observer must not call the log, except as PrimaryReplica (primary_replica.h).
 // Called under: step_mutex_ of the log's ReplicatedForcer; so is the observer.
 // May block: Poll for the fabric's lock (fabric.h), for page faults of the own
 // ring (primary_session.h), and for the observer's OnPoll (member_upkeep.h).
 // The other calls of the sink for the first two.
-// References: protocol P-A3.3, P-A3.6, P-H20 to P-H22; Arcadia §4.1, §4.4;
+// References: protocol P-A3.3, P-A3.6, P-A3.8, P-H20 to P-H23; Arcadia §4.1, §4.4;
 // replication_sink.h.
 #ifndef ALPHEUS_REPLICATION_PRIMARY_REPLICATOR_H_
 #define ALPHEUS_REPLICATION_PRIMARY_REPLICATOR_H_
@@ -101,6 +107,9 @@ class Replicator final : public ReplicationSink {
   struct Options {
     // W: replicas that must have a record, this host's own included.
     uint32_t write_quorum = 1;
+    // N; 0: unknown. A confirmation then counts W replicas, which are never
+    // fewer than it needs.
+    uint32_t replica_count = 0;
     // False: the primary is remote-only, and no replica of its own counts.
     bool has_local_replica = true;
     // Bytes: a backup with more bytes of the ring unacknowledged is dropped.
@@ -170,6 +179,7 @@ class Replicator final : public ReplicationSink {
   void LocalPersisted(Lsn lsn) override;
   void AdvanceBounds(const RingBounds& bounds) override;
   void AnnounceDurable() override;
+  void BeginConfirmation() override;
   // Also keeps records that are persisted from becoming durable.
   void End(const absl::Status& why) override;
   void SendPosted() override;
@@ -256,6 +266,8 @@ class Replicator final : public ReplicationSink {
     // RPR8: when something was last posted to it, and how much by then.
     int64_t said_ns = 0;
     uint64_t said = 0;
+    // RPR9: what was posted in this session before the last BeginConfirmation.
+    uint64_t unconfirming = 0;
   };
 
   // Counts of what arrived: completions and connection events.
@@ -274,6 +286,7 @@ class Replicator final : public ReplicationSink {
   // idle ones as heard, so that silence counts from then on.
   void NoteNews();
 
+  uint32_t OwnCount() const { return options_.has_local_replica ? 1 : 0; }
   static bool MayPost(const Backup& backup) {
     return backup.status.ok() && backup.unposted.ok();
   }
@@ -286,6 +299,8 @@ class Replicator final : public ReplicationSink {
   void PostReceives(Backup& backup);
   void CatchUp(Backup& backup);
   void Beat(Backup& backup);
+  void AskToConfirm(Backup& backup);
+  void CountConfirmation();
   void EarnCatchUp(Backup& backup) const;
   void Count();
   void CountRecords();
@@ -296,6 +311,7 @@ class Replicator final : public ReplicationSink {
   const Clock& clock_;
   const Options options_;
   Observer* const observer_;
+  const uint32_t confirm_quorum_;  // replicas that a confirmation needs
   // Read without the log's lock.
   std::atomic<int64_t> observer_due_ns_{Deadline().at_nanos()};
   uint32_t busy_polls_ = 0;  // polls in which something was taken
@@ -310,6 +326,8 @@ class Replicator final : public ReplicationSink {
   RingBounds bounds_{{Lsn(0), RingOffset(0), 0}, RingOffset(0)};
   Lsn durable_lsn_;
   Lsn announced_lsn_;  // last LSN to announce as durable
+  bool is_confirming_ = false;
+  Lsn confirming_lsn_;  // of end_, as BeginConfirmation found it
   Lsn durable_head_lsn_{0};
   std::vector<Backup> backups_;
   // Scratch of Quorum; a member, as to construct it costs more than to count.

@@ -143,7 +143,11 @@ absl::Status PrimarySession::AdvanceDurable(Lsn lsn) {
 }
 
 absl::Status PrimarySession::Beat(Lsn lsn) {
-  if (!is_idle() || !HasRoomForMessage()) return absl::OkStatus();
+  return is_idle() ? Ask(lsn) : absl::OkStatus();
+}
+
+absl::Status PrimarySession::Ask(Lsn lsn) {
+  if (!HasRoomForMessage()) return absl::OkStatus();
   return PostDurable(std::max(lsn, durable_announced_));
 }
 

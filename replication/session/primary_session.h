@@ -117,6 +117,11 @@ class PrimarySession {
   // Errors: as Advance.
   absl::Status Beat(Lsn lsn);
 
+  // As Beat, also while something is in flight: for an answer to something that
+  // is posted now. Posts nothing without a credit and a buffer; a later call
+  // does. Errors: as Advance.
+  absl::Status Ask(Lsn lsn);
+
   // Takes one completion of the session's connection. Errors: Unavailable (the
   // connection broke), Aborted (the backup ends the session for another
   // primary: overtaken_by()), DataLoss (the backup says what is impossible).

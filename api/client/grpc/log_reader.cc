@@ -45,8 +45,7 @@ LogReader::LogReader(LogClientOptions options, ReadOptions read,
     : options_(std::move(options)),
       read_(std::move(read)),
       finder_(options_, std::move(security)),
-      next_lsn_(read_.from_lsn),
-      to_lsn_(read_.to_lsn) {}
+      next_lsn_(read_.from_lsn) {}
 
 absl::StatusOr<std::optional<Record>> LogReader::Next(absl::Duration timeout) {
   const int64_t end_ns = PrimaryFinder::EndOf(timeout);
@@ -89,13 +88,12 @@ std::optional<Record> LogReader::TakeRecord() {
 absl::Status LogReader::Connect(int64_t end_ns) {
   ALPHEUS_ASSIGN_OR_RETURN(const PrimaryFinder::Primary primary,
                            finder_.Find(end_ns));
-  if (!read_.follows && to_lsn_ == 0) to_lsn_ = primary.status.durable_lsn();
   BeginCall(*primary.stub);
   return absl::OkStatus();
 }
 
 void LogReader::BeginCall(Stub& stub) {
-  if (!read_.follows && (to_lsn_ == 0 || next_lsn_ > to_lsn_)) {
+  if (read_.to_lsn != 0 && next_lsn_ > read_.to_lsn) {
     is_at_end_ = true;
     return;
   }
@@ -111,7 +109,10 @@ void LogReader::BeginCall(Stub& stub) {
     v1::ReadRequest request;
     request.set_log(options_.log);
     request.set_from_lsn(next_lsn_);
-    request.set_to_lsn(to_lsn_);
+    request.set_to_lsn(read_.to_lsn);
+    if (read_.consistency == Consistency::kLocal) {
+      request.set_consistency(v1::CONSISTENCY_LOCAL);
+    }
     for (const uint32_t tag : read_.tags) request.add_tags(tag);
     call = RecordCall::Read(stub, finder_.security(), request);
   }

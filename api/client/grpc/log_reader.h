@@ -50,6 +50,15 @@ struct Record {
   std::vector<std::string> parts;  // one payload, or those of a batch
 };
 
+// What a read shows that does not follow the log.
+enum class Consistency {
+  // Each record that anybody knew to be durable before the read began.
+  kLinearizable,
+  // What the node has that answers. It asks no other node, so this is faster;
+  // but records may be missing that another primary has appended meanwhile.
+  kLocal,
+};
+
 struct ReadOptions {
   // The first record; 0: the oldest that is not cleaned.
   uint64_t from_lsn = 0;
@@ -57,6 +66,9 @@ struct ReadOptions {
   bool follows = true;
   // The last record, unless `follows`; 0: the last that is durable now.
   uint64_t to_lsn = 0;
+  // What it shows, unless it `follows`. A reader that is handed on to another
+  // primary begins to read again there.
+  Consistency consistency = Consistency::kLinearizable;
   // Records with one of these tags only; none: all.
   std::vector<uint32_t> tags = {};
   // Bytes of payloads that may be on their way to a reader that follows. One
@@ -111,7 +123,6 @@ class LogReader {
   PrimaryFinder finder_;
   Stub* primary_ = nullptr;  // of the call
   uint64_t next_lsn_;
-  uint64_t to_lsn_;
   uint64_t head_lsn_ = 0;
   bool has_message_ = false;
   int taken_ = 0;             // records of the message

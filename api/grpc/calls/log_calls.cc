@@ -103,6 +103,20 @@ ServerUnaryReactor* AnswerWhenDurable(const SharedUse& use,
   return call.reactor();
 }
 
+void SetStatus(const SharedUse& use, v1::GetStatusResponse* response) {
+  const Log& log = (*use)->log();
+  response->set_is_primary(true);
+  response->set_epoch((*use)->service().epoch().value);
+  response->set_head_lsn(log.head_lsn().value);
+  response->set_durable_lsn(log.durable_lsn().value);
+  response->set_next_lsn(log.next_lsn().value);
+  response->set_max_payload_bytes(
+      std::min((*use)->service().request_bytes_max(),
+               kMessageBytesMax - kMessageHeadBytes));
+  response->set_clients((*use)->service().clients());
+  SetReplicas(log.replication_status(), response->mutable_replicas());
+}
+
 }  // namespace
 
 absl::Status LogCalls::CheckAccess(const grpc::CallbackServerContext& context,
@@ -323,8 +337,8 @@ ServerUnaryReactor* LogCalls::WaitDurable(grpc::CallbackServerContext* context,
 grpc::ServerWriteReactor<v1::ReadResponse>* LogCalls::Read(
     grpc::CallbackServerContext* context, const v1::ReadRequest* request) {
   return ReadStream::Start(
-      logs_, counts_, Permit(access_, ShownIn(*context, access_), Role::kRead),
-      *request);
+      logs_, tasks_, counts_,
+      Permit(access_, ShownIn(*context, access_), Role::kRead), *request);
 }
 
 grpc::ServerBidiReactor<v1::TailRequest, v1::TailResponse>* LogCalls::Tail(
@@ -380,26 +394,29 @@ ServerUnaryReactor* LogCalls::GetStatus(grpc::CallbackServerContext* context,
   const UnaryCall call(context, counts_, Method::kGetStatus);
   const absl::Status may = CheckAccess(*context, kAnyRole, request->log());
   if (!may.ok()) return Refuse(call, NotAllowed(may));
-  const service::FoundLog found = logs_.Find(request->log());
+  service::FoundLog found = logs_.Find(request->log());
   if (!found.use && !absl::IsUnavailable(found.status)) {
     return Refuse(call, ErrorOf(found));
   }
   if (!found.use) {
     *response->mutable_primary() = ErrorOf(found).error.not_primary();
-  } else {
-    const Log& log = found.use->log();
-    response->set_is_primary(true);
-    response->set_epoch(found.use->service().epoch().value);
-    response->set_head_lsn(log.head_lsn().value);
-    response->set_durable_lsn(log.durable_lsn().value);
-    response->set_next_lsn(log.next_lsn().value);
-    response->set_max_payload_bytes(
-        std::min(found.use->service().request_bytes_max(),
-                 kMessageBytesMax - kMessageHeadBytes));
-    response->set_clients(found.use->service().clients());
-    SetReplicas(log.replication_status(), response->mutable_replicas());
+    call.Finish(grpc::Status::OK);
+    return call.reactor();
   }
-  call.Finish(grpc::Status::OK);
+  const SharedUse use = Share(std::move(found.use));
+  if (!request->confirm()) {
+    SetStatus(use, response);
+    call.Finish(grpc::Status::OK);
+    return call.reactor();
+  }
+  // An operator wants to see a primary that can't confirm its epoch, too.
+  (*use)->service().BeginRead(
+      service::Consistency::kLinearizable, Lsn(),
+      [use, call, response](const absl::StatusOr<Lsn>& confirmed) {
+        response->set_is_confirmed(confirmed.ok());
+        SetStatus(use, response);
+        call.Finish(grpc::Status::OK);
+      });
   return call.reactor();
 }
 

@@ -5,6 +5,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "api/grpc/wire/messages.h"
+#include "api/service/log/service_log.h"
 
 namespace alpheus::rpc {
 namespace {
@@ -13,50 +15,79 @@ constexpr size_t kReadMessageBytes = size_t{256} << 10;
 
 }  // namespace
 
-ReadStream* ReadStream::Start(service::ServedLogs& logs, CallCounts& counts,
-                              Permit permit, const v1::ReadRequest& request) {
-  std::shared_ptr<ReadStream> stream(new ReadStream(counts, std::move(permit)));
+ReadStream* ReadStream::Start(service::ServedLogs& logs, TaskThread& tasks,
+                              CallCounts& counts, Permit permit,
+                              const v1::ReadRequest& request) {
+  std::shared_ptr<ReadStream> stream(
+      new ReadStream(tasks, counts, std::move(permit), request));
   counts.NoteStreamBegun(Method::kRead);
   stream->self_ = stream;
-  const std::optional<CallError> error = stream->Open(logs, request);
-  const MutexLock lock(stream->mutex_);
-  if (error) {
+  if (const auto error = stream->Enter(logs)) {
+    const MutexLock lock(stream->mutex_);
     stream->End(error->ToStatus());
-  } else if (!stream->is_ending_) {
-    stream->SendNext();
   }
   return stream.get();
 }
 
-std::optional<CallError> ReadStream::Open(service::ServedLogs& logs,
-                                          const v1::ReadRequest& request) {
+std::optional<CallError> ReadStream::Enter(service::ServedLogs& logs) {
   const absl::Status may = [&] {
     const MutexLock lock(mutex_);
-    return permit_.Enter(request.log());
+    return permit_.Enter(request_.log());
   }();
   if (!may.ok()) return NotAllowed(may);
-  service::FoundLog found = logs.Find(request.log());
+  if (auto error = CheckConsistency(request_.consistency())) return error;
+  service::FoundLog found = logs.Find(request_.log());
   if (!found.use) return ErrorOf(found);
   const SharedUse use = Share(std::move(found.use));
-  Log& log = (*use)->log();
-  const Lsn durable = log.durable_lsn();
-  const Lsn last = request.to_lsn() == 0 ? durable : Lsn(request.to_lsn());
-  if (last > durable) {
+  {
+    const MutexLock lock(mutex_);
+    use_ = use;
+  }
+  (*use)->Join(shared_from_this());
+  (*use)->service().BeginRead(ConsistencyOf(request_.consistency()),
+                              Lsn(request_.to_lsn()),
+                              [stream = shared_from_this()](
+                                  const absl::StatusOr<Lsn>& durable) {
+                                stream->OnBegun(durable);
+                              });
+  const MutexLock lock(mutex_);
+  is_starting_ = false;
+  if (begun_) Begin();
+  return std::nullopt;
+}
+
+// A read may take long, and the thread is the log's, unless it is that of Start.
+void ReadStream::OnBegun(const absl::StatusOr<Lsn>& durable) {
+  const MutexLock lock(mutex_);
+  begun_ = durable;
+  if (is_starting_ || is_ending_) return;
+  tasks_.Post([stream = shared_from_this()] {
+    const MutexLock again(stream->mutex_);
+    stream->Begin();
+  });
+}
+
+void ReadStream::Begin() {
+  if (is_ending_) return;
+  if (const auto error = Open()) return End(error->ToStatus());
+  SendNext();
+}
+
+std::optional<CallError> ReadStream::Open() {
+  Log& log = (*use_)->log();
+  if (!begun_->ok()) return ErrorOf(begun_->status(), log.head_lsn());
+  const Lsn durable = **begun_;
+  last_ = request_.to_lsn() == 0 ? durable : Lsn(request_.to_lsn());
+  if (last_ > durable) {
     return ErrorOf(absl::OutOfRangeError(absl::StrCat(
-                       "read to LSN ", last.value, ": the last durable one is ",
+                       "read to LSN ", last_.value, ": the last durable one is ",
                        durable.value)),
                    log.head_lsn());
   }
   absl::StatusOr<std::unique_ptr<RecordReader>> reader =
-      RecordReader::Open(log, Lsn(request.from_lsn()), request.tags());
+      RecordReader::Open(log, Lsn(request_.from_lsn()), request_.tags());
   if (!reader.ok()) return ErrorOf(reader.status(), log.head_lsn());
-  {
-    const MutexLock lock(mutex_);
-    use_ = use;
-    reader_ = *std::move(reader);
-    last_ = last;
-  }
-  (*use)->Join(shared_from_this());
+  reader_ = *std::move(reader);
   return std::nullopt;
 }
 

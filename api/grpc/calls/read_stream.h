@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // read_stream: durable records of a log, from one LSN to another.
 //
-// Idea: one message is under way at a time. The next one is read when it has
-// left, on gRPC's thread, so a slow client takes one message of memory, and no
-// other one waits for it.
+// Idea: the log says first how far the read goes (ServiceLog::BeginRead), and
+// may have to ask its backups for that. The answer comes on a thread of the log,
+// which goes on at once: the readers' thread begins to read. Then one message is
+// under way at a time. The next one is read when it has left, on gRPC's thread,
+// so a slow client takes one message of memory, and no other one waits for it.
 //
 // Invariants:
 //   RDS1. The stream has left the log soon after that is drained, whether or
 //         not its client reads.
 //   RDS2. No message leaves once the client may no longer read: the stream ends
 //         in its place (ACS2, access.h).
-// Thread safety: gRPC's threads, and one that drains.
+//   RDS3. What a linearizable read shows is read after its call has begun and
+//         the epoch was confirmed (SLG8, service_log.h).
+// Thread safety: gRPC's threads, those of the log, the readers' thread, and one
+// that drains.
 #ifndef ALPHEUS_API_GRPC_CALLS_READ_STREAM_H_
 #define ALPHEUS_API_GRPC_CALLS_READ_STREAM_H_
 
@@ -21,6 +26,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
 #include "alpheus/v1/log_service.pb.h"
 #include "api/grpc/access/access.h"
 #include "api/grpc/calls/call_counts.h"
@@ -28,6 +34,7 @@
 #include "api/grpc/calls/record_reader.h"
 #include "api/grpc/wire/call_error.h"
 #include "api/service/served/served_logs.h"
+#include "api/wiring/task_thread.h"
 #include "log/base/ids.h"
 #include "log/base/mutex.h"
 
@@ -37,32 +44,47 @@ class ReadStream final : public grpc::ServerWriteReactor<v1::ReadResponse>,
                          public service::LogGuest,
                          public std::enable_shared_from_this<ReadStream> {
  public:
-  // Begins to read. The stream owns itself until it is done.
-  // `counts` must outlive it.
-  static ReadStream* Start(service::ServedLogs& logs, CallCounts& counts,
-                           Permit permit, const v1::ReadRequest& request);
+  // Begins to read. The stream owns itself until it is done. `tasks` and
+  // `counts` must outlive it, and `tasks` all logs; `request` is valid until
+  // then.
+  static ReadStream* Start(service::ServedLogs& logs, TaskThread& tasks,
+                           CallCounts& counts, Permit permit,
+                           const v1::ReadRequest& request);
 
  private:
-  ReadStream(CallCounts& counts, Permit permit)
-      : counts_(counts), permit_(std::move(permit)) {}
+  ReadStream(TaskThread& tasks, CallCounts& counts, Permit permit,
+             const v1::ReadRequest& request)
+      : tasks_(tasks),
+        counts_(counts),
+        request_(request),
+        permit_(std::move(permit)) {}
 
   void OnWriteDone(bool ok) override;
   void OnCancel() override;
   void OnDone() override;
   void OnDrain() override;
 
-  std::optional<CallError> Open(service::ServedLogs& logs,
-                                const v1::ReadRequest& request);
+  std::optional<CallError> Enter(service::ServedLogs& logs);
+  // The log says through which LSN it is durable, or why it can't.
+  void OnBegun(const absl::StatusOr<Lsn>& durable);
+  // Reads the first message. Requires: begun_ is set.
+  void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<CallError> Open() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Fills the next message, and sends it. Requires: none is under way.
   void SendNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(grpc::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Gives the log up.
   void LeaveLog() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  TaskThread& tasks_;
   CallCounts& counts_;
+  const v1::ReadRequest& request_;    // gRPC's, until OnDone
   std::shared_ptr<ReadStream> self_;  // until OnDone
 
   Mutex mutex_;
+  // Start has not asked the log yet, or is asking: it begins itself.
+  bool is_starting_ ABSL_GUARDED_BY(mutex_) = true;
+  std::optional<absl::StatusOr<Lsn>> begun_ ABSL_GUARDED_BY(mutex_);
   Permit permit_ ABSL_GUARDED_BY(mutex_);
   SharedUse use_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<RecordReader> reader_ ABSL_GUARDED_BY(mutex_);

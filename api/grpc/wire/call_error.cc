@@ -201,6 +201,12 @@ std::optional<CallError> CheckDurability(v1::Durability durability) {
                               ": there is no such one"));
 }
 
+std::optional<CallError> CheckConsistency(v1::Consistency consistency) {
+  if (v1::Consistency_IsValid(consistency)) return std::nullopt;
+  return Invalid(absl::StrCat("consistency ", static_cast<int>(consistency),
+                              ": there is no such one"));
+}
+
 CallError WrongEpoch(Epoch meant, Epoch opening) {
   CallError error =
       Make(grpc::StatusCode::FAILED_PRECONDITION,

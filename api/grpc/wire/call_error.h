@@ -60,6 +60,8 @@ CallError NotAllowed(const absl::Status& why);
 CallError ErrorOfOrder(const absl::Status& status);
 // Returns an error if there is no such durability.
 std::optional<CallError> CheckDurability(v1::Durability durability);
+// Returns an error if there is no such consistency.
+std::optional<CallError> CheckConsistency(v1::Consistency consistency);
 // Returns the error of requests for another opening.
 CallError WrongEpoch(Epoch meant, Epoch opening);
 // Returns the error of a stream that ends because its log is given back.

@@ -56,6 +56,13 @@ void SetEpochs(const std::vector<LogEpoch>& epochs,
 // answered; nullopt: none. Requires: there is such a durability.
 std::optional<PersistedBy> PersistedByOf(v1::Durability durability);
 
+// Returns what a read shows. Requires: there is such a consistency.
+inline service::Consistency ConsistencyOf(v1::Consistency consistency) {
+  return consistency == v1::CONSISTENCY_LOCAL
+             ? service::Consistency::kLocal
+             : service::Consistency::kLinearizable;
+}
+
 // Adds a request to the last run, if it goes on where that ends, or begins
 // another one.
 void AddToRuns(uint64_t sequence, const std::optional<service::Place>& place,

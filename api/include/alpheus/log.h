@@ -257,6 +257,31 @@ class Log {
   absl::Status OnPersisted(Lsn lsn, PersistedBy by,
                            std::function<void(const absl::Status&)> callback);
 
+  // Confirms that this log's epoch is the latest: at a moment after the call
+  // began, no later one was open. On return durable_lsn() has reached each LSN
+  // that was durable when the call began, whoever knew of it. So a program that
+  // reads the log, or a state that it built from it, after this call misses
+  // nothing that was known before it. Only a log that is confirmed can say
+  // that: a process that was stopped, or cut off, may have been overtaken
+  // without knowing it.
+  // Costs a round trip to the backups, which all calls share that come while
+  // another one is under way; none in a local log, nor where no epoch can be
+  // opened without this process's own replica (W = 1, or W = N, with a path).
+  // Errors: FailedPrecondition (closed); DeadlineExceeded (nothing is known);
+  // the log's failure.
+  absl::Status ConfirmEpoch(Deadline deadline = {});
+  // The same for a thread that may not wait. Calls `callback` once:
+  // * with OK when the epoch is confirmed; if nobody must be asked, before this
+  //   returns;
+  // * with the log's failure, if it fails first;
+  // * with Cancelled, if the log is dropped first.
+  // It runs on a thread and on terms as that of OnDurable. A log ends each
+  // confirmation: one that can't reach its backups fails after ack_timeout_ms.
+  // Errors: FailedPrecondition (closed), the log's failure; then the callback
+  // is not called.
+  absl::Status OnEpochConfirmed(
+      std::function<void(const absl::Status&)> callback);
+
   // Returns the highest LSN that is durable with all before it; 0 if none.
   Lsn durable_lsn() const;
   // Returns the highest LSN that these replicas have persisted with all before

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <functional>
 #include <span>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -28,6 +29,10 @@ class OpenLog final : public RecordLog {
   absl::Status OnPersisted(
       Lsn lsn, PersistedBy by,
       std::function<void(const absl::Status&)> callback) override;
+  absl::Status OnEpochConfirmed(
+      std::function<void(const absl::Status&)> callback) override {
+    return log_.OnEpochConfirmed(std::move(callback));
+  }
   absl::Status CleanupThrough(Lsn lsn) override {
     return log_.CleanupThrough(lsn);
   }

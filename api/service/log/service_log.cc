@@ -256,6 +256,26 @@ void ServiceLog::WhenPersisted(
   if (!begun.ok()) done(begun);
 }
 
+// SLG8.
+void ServiceLog::BeginRead(
+    Consistency consistency, Lsn through,
+    const std::function<void(const absl::StatusOr<Lsn>&)>& done) {
+  const bool is_settled = through != Lsn() && through <= log_.durable_lsn();
+  if (consistency == Consistency::kLocal || is_settled) {
+    done(log_.durable_lsn());
+    return;
+  }
+  const absl::Status asked =
+      log_.OnEpochConfirmed([this, done](const absl::Status& confirmed) {
+        if (confirmed.ok()) {
+          done(log_.durable_lsn());
+        } else {
+          done(confirmed);
+        }
+      });
+  if (!asked.ok()) done(asked);
+}
+
 void ServiceLog::CleanupThrough(Lsn through,
                                 std::function<void(const absl::Status&)> done) {
   absl::Status saved;

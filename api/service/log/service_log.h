@@ -32,12 +32,16 @@
 //         judged by it, by a later primary, too.
 //   SLG7. A client's record leaves room for a table of all clients. So a log
 //         that takes no more requests can still be cleaned.
+//   SLG8. A linearizable read shows each record, through the LSN that it asks
+//         for, that anybody knew to be durable when it began (P-INV-23). It asks
+//         nobody if that LSN is durable here: such records never change.
 // Crash states: none of its own. After a crash another one is made from the
 // recovered records.
 // Thread safety: all members by many threads. Verdicts may be used by any. A
 // function that is called once something is durable may be called inside of a
 // call of this object, under its lock. So it may call nothing here.
-// References: docs/design/service.md; protocol P-E20, P-E29, P-E30, P-Z1, P-Z6.
+// References: docs/design/service.md; protocol P-E20, P-E29, P-E30, P-H23, P-Z1,
+// P-Z6.
 #ifndef ALPHEUS_API_SERVICE_LOG_SERVICE_LOG_H_
 #define ALPHEUS_API_SERVICE_LOG_SERVICE_LOG_H_
 
@@ -51,6 +55,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "api/service/clients/client_requests.h"
 #include "api/service/clients/client_table.h"
 #include "api/service/log/finding.h"
@@ -75,6 +80,14 @@ struct AppendRequest {
   bool only_if_last = false;
   // One, or several that are appended as one record: all or none.
   std::span<const std::span<const std::byte>> payloads = {};
+};
+
+// What a read shows.
+enum class Consistency {
+  kLinearizable,  // SLG8
+  // What this process has. It may be old: another process may have opened the
+  // log, and this one may not have heard of it.
+  kLocal,
 };
 
 struct Verdict {
@@ -154,6 +167,12 @@ class ServiceLog {
   // `done` may be called before this returns; see Log::OnDurable.
   void Settle(std::span<const Verdict> verdicts, std::optional<PersistedBy> by,
               const std::function<void(const absl::Status&)>& done);
+
+  // Begins a read through this LSN; 0: through the last durable one. Calls
+  // `done` once with the LSN that is durable then, or with the log's failure. It
+  // may be called before this returns; see Log::OnEpochConfirmed.
+  void BeginRead(Consistency consistency, Lsn through,
+                 const std::function<void(const absl::StatusOr<Lsn>&)>& done);
 
   // Cleans the log through this LSN, or up to the last request (SLG6), once a
   // table is durable that has all clients whose last records go (SLG5). Calls

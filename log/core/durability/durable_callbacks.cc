@@ -6,27 +6,27 @@
 
 namespace alpheus {
 
-void DurableCallbacks::Add(PersistedBy by, Lsn lsn, DurableCallback callback) {
+void DurableCallbacks::AddTo(size_t heap_index, uint64_t due,
+                             DurableCallback callback) {
   if (!observes_.exchange(true, std::memory_order_acq_rel)) {
     progress_.Observe(*this);
   }
   {
     const MutexLock lock(mutex_);
-    Heap& heap = heaps_[static_cast<size_t>(by)];
-    heap.entries.push_back({lsn, added_++, std::move(callback)});
+    Heap& heap = heaps_[heap_index];
+    heap.entries.push_back({due, added_++, std::move(callback)});
     std::push_heap(heap.entries.begin(), heap.entries.end());
-    heap.first_lsn.store(heap.entries.front().lsn.value,
-                         std::memory_order_relaxed);
+    heap.first.store(heap.entries.front().due, std::memory_order_relaxed);
   }
-  // Pairs with the fence of the thread that moves the LSN: either this thread
-  // sees the new LSN, or that one sees the entry.
+  // Pairs with the fence of the thread that moves the word: either this thread
+  // sees the new value, or that one sees the entry.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   OnProgress();
 }
 
 void DurableCallbacks::OnProgress() {
   for (const Heap& heap : heaps_) {
-    if (IsDue(heap, heap.first_lsn.load(std::memory_order_relaxed))) {
+    if (IsDue(heap, heap.first.load(std::memory_order_relaxed))) {
       RunDue();
       return;
     }
@@ -51,13 +51,13 @@ std::optional<DurableCallbacks::Entry> DurableCallbacks::TakeDue(
     absl::Status* outcome) {
   const MutexLock lock(mutex_);
   for (Heap& heap : heaps_) {
-    if (heap.entries.empty() || !IsDue(heap, heap.entries.front().lsn.value)) {
+    if (heap.entries.empty() || !IsDue(heap, heap.entries.front().due)) {
       continue;
     }
     Entry entry = TakeFirst(heap);
-    const bool is_persisted =
-        entry.lsn.value <= heap.persisted_lsn.load(std::memory_order_acquire);
-    *outcome = is_persisted ? absl::OkStatus() : failure_.status();
+    const bool is_reached =
+        entry.due <= heap.word.load(std::memory_order_acquire);
+    *outcome = is_reached ? absl::OkStatus() : failure_.status();
     return entry;
   }
   running_ = false;
@@ -69,9 +69,8 @@ DurableCallbacks::Entry DurableCallbacks::TakeFirst(Heap& heap) {
   std::pop_heap(heap.entries.begin(), heap.entries.end());
   Entry entry = std::move(heap.entries.back());
   heap.entries.pop_back();
-  heap.first_lsn.store(
-      heap.entries.empty() ? kNone : heap.entries.front().lsn.value,
-      std::memory_order_relaxed);
+  heap.first.store(heap.entries.empty() ? kNone : heap.entries.front().due,
+                   std::memory_order_relaxed);
   return entry;
 }
 

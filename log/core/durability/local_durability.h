@@ -5,7 +5,7 @@
 // waits sleeps on Progress.
 //
 // Thread safety: as log_durability.h.
-// References: Arcadia §4.3; log_durability.h.
+// References: Arcadia §4.3; protocol P-A3.8; log_durability.h.
 #ifndef ALPHEUS_LOG_CORE_DURABILITY_LOCAL_DURABILITY_H_
 #define ALPHEUS_LOG_CORE_DURABILITY_LOCAL_DURABILITY_H_
 
@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
+#include "log/core/durability/durable_callbacks.h"
 #include "log/core/durability/forcer.h"
 #include "log/core/durability/log_durability.h"
 #include "log/pmem/persistence.h"
@@ -31,6 +32,8 @@ struct LocalForcing {
                    parts.index, parts.progress, parts.failure) {}
 
   Forcer<P> own_forcer;
+  // A local log needs no rounds: see ConfirmEpoch.
+  const std::atomic<uint64_t> no_rounds{0};
 };
 
 template <Persistence P>
@@ -45,7 +48,8 @@ class LocalDurability final : private LocalForcing<P>, public LogDurability<P> {
         LogDurability<P>(parts, own_forcer,
                          {.own_replica = own_forcer.durable_lsn_word(),
                           .quorum = own_forcer.durable_lsn_word(),
-                          .all_in_sync = own_forcer.durable_lsn_word()},
+                          .all_in_sync = own_forcer.durable_lsn_word(),
+                          .confirmed_round = no_rounds},
                          /*is_replicated=*/false) {}
 
   const std::atomic<uint64_t>& reuse_limit_word() const override {
@@ -65,6 +69,15 @@ class LocalDurability final : private LocalForcing<P>, public LogDurability<P> {
   absl::Status WaitHeadDurable(Deadline /*deadline*/) override {
     return absl::OkStatus();
   }
+  // The region's lock is the fence of a local log: nobody else opens an epoch
+  // while this process has it (P-A3.8).
+  absl::Status ConfirmEpoch(Deadline /*deadline*/) override {
+    return parts().failure.failed() ? parts().failure.status()
+                                    : absl::OkStatus();
+  }
+  void OnEpochConfirmed(DurableCallback callback) override {
+    callback(ConfirmEpoch(Deadline()));
+  }
   absl::Status WaitFor(const char* call, Deadline deadline,
                        Attempt step) override {
     return this->LoopUntilDone(
@@ -81,6 +94,7 @@ class LocalDurability final : private LocalForcing<P>, public LogDurability<P> {
   }
 
  private:
+  using LocalForcing<P>::no_rounds;
   using LocalForcing<P>::own_forcer;
   using LogDurability<P>::parts;
 

@@ -139,6 +139,9 @@ class LogDurability {
   Lsn persisted_lsn(PersistedBy by) const {
     return callbacks_.persisted_lsn(by);
   }
+  virtual absl::Status ConfirmEpoch(Deadline deadline) = 0;
+  // A log that has failed says so to `callback`.
+  virtual void OnEpochConfirmed(DurableCallback callback) = 0;
 
   // Waits until W superlines have the published head.
   virtual absl::Status WaitHeadDurable(Deadline deadline) = 0;

@@ -2,6 +2,7 @@
 #include "log/core/durability/replicated_durability.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "log/base/status_macros.h"
 #include "log/pmem/backends.h"
@@ -36,7 +37,9 @@ ReplicatedDurability<P>::ReplicatedDurability(
       LogDurability<P>(parts, own_forcer,
                        {.own_replica = own_forcer.durable_lsn_word(),
                         .quorum = replicated_forcer.durable_lsn_word(),
-                        .all_in_sync = replicated_forcer.in_sync_lsn_word()},
+                        .all_in_sync = replicated_forcer.in_sync_lsn_word(),
+                        .confirmed_round =
+                            replicated_forcer.confirmed_round_word()},
                        /*is_replicated=*/true),
       watch_(replication.watch) {}
 
@@ -66,6 +69,25 @@ absl::Status ReplicatedDurability<P>::BeginForce(Lsn lsn) {
   }
   CallAckPollerIfNeeded();
   return absl::OkStatus();
+}
+
+template <Persistence P>
+absl::Status ReplicatedDurability<P>::ConfirmEpoch(Deadline deadline) {
+  const uint64_t round = replicated_forcer.AskToConfirm();
+  return WaitFor("confirm the epoch", deadline, [&]() -> absl::StatusOr<bool> {
+    Poll();
+    if (replicated_forcer.confirmed_round() >= round) return true;
+    if (parts().failure.failed()) return parts().failure.status();
+    return false;
+  });
+}
+
+template <Persistence P>
+void ReplicatedDurability<P>::OnEpochConfirmed(DurableCallback callback) {
+  const uint64_t round = replicated_forcer.AskToConfirm();
+  this->callbacks().AddConfirmation(round, std::move(callback));
+  Poll();
+  CallAckPollerIfNeeded();
 }
 
 template <Persistence P>

@@ -9,7 +9,7 @@
 //   RDU1. While a call waits, the call processes acks, and the log's own thread
 //         does not.
 // Thread safety: as log_durability.h; WaitForAcks by the log's own thread.
-// References: protocol P-A3.3, P-F7; log_durability.h.
+// References: protocol P-A3.3, P-A3.8, P-F7; log_durability.h.
 #ifndef ALPHEUS_LOG_CORE_DURABILITY_REPLICATED_DURABILITY_H_
 #define ALPHEUS_LOG_CORE_DURABILITY_REPLICATED_DURABILITY_H_
 
@@ -21,6 +21,7 @@
 #include "log/base/ids.h"
 #include "log/base/waiter.h"
 #include "log/core/durability/activity_watch.h"
+#include "log/core/durability/durable_callbacks.h"
 #include "log/core/durability/flush_order.h"
 #include "log/core/durability/forcer.h"
 #include "log/core/durability/log_durability.h"
@@ -86,6 +87,8 @@ class ReplicatedDurability final : private ReplicatedForcing<P>,
   }
 
   absl::Status BeginForce(Lsn lsn) override;
+  absl::Status ConfirmEpoch(Deadline deadline) override;
+  void OnEpochConfirmed(DurableCallback callback) override;
   absl::Status WaitHeadDurable(Deadline deadline) override;
   absl::Status WaitFor(const char* call, Deadline deadline,
                        Attempt step) override;
@@ -108,9 +111,10 @@ class ReplicatedDurability final : private ReplicatedForcing<P>,
   // the other two. The fence of Poll is behind that.
   void RunCallbacks() { this->callbacks().OnProgress(); }
   // Returns true if a callback waits for a record that was offered to the
-  // backups.
+  // backups, or for a confirmation.
   bool HasCallbackOnItsWay() const {
-    return this->callbacks().AreWaitingFor(replicated_forcer.offered_lsn());
+    return this->callbacks().AreWaitingFor(replicated_forcer.offered_lsn()) ||
+           this->callbacks().AreConfirming();
   }
   void CallAckPollerIfNeeded() override;
   void AnnounceIdle() override;

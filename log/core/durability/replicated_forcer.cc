@@ -56,10 +56,17 @@ void ReplicatedForcer<P>::PollIfHeadMoved() {
 // third thread that steps in between adopts the request.
 template <Persistence P>
 void ReplicatedForcer<P>::Poll(Lsn lsn) {
+  // RF6. A thread that asked during the step found it taken, and may have left
+  // no more than a callback. If another thread has the step now, it comes here.
+  while (TryStep(lsn) && IsRoundDue() && !failure_.failed()) lsn = Lsn(0);
+}
+
+template <Persistence P>
+bool ReplicatedForcer<P>::TryStep(Lsn lsn) {
   if (!step_mutex_.TryLock()) {
     LeaveRequest(lsn);
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (!step_mutex_.TryLock()) return;
+    if (!step_mutex_.TryLock()) return false;
   }
   bool has_taken_over = false;
   // A request that comes later is seen below.
@@ -79,6 +86,7 @@ void ReplicatedForcer<P>::Poll(Lsn lsn) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const bool is_missed = missed_.load(std::memory_order_relaxed) != 0;
   if (stepped.is_news || is_missed || has_taken_over) progress_.Notify();
+  return true;
 }
 
 template <Persistence P>
@@ -92,6 +100,35 @@ void ReplicatedForcer<P>::LeaveRequest(Lsn lsn) {
   }
 }
 
+// The call that asks has begun, so the round may not have. seq_cst: the thread
+// that begins it stores begun_round_ before it posts (BeginRound). So if this
+// load sees an older number, nothing of the next round was sent yet.
+template <Persistence P>
+uint64_t ReplicatedForcer<P>::AskToConfirm() {
+  const uint64_t round = begun_round_.load(std::memory_order_seq_cst) + 1;
+  uint64_t asked = asked_round_.load(std::memory_order_relaxed);
+  while (asked < round && !asked_round_.compare_exchange_weak(
+                              asked, round, std::memory_order_seq_cst,
+                              std::memory_order_relaxed)) {
+  }
+  return round;
+}
+
+template <Persistence P>
+bool ReplicatedForcer<P>::IsRoundDue() const {
+  const uint64_t begun = begun_round_.load(std::memory_order_acquire);
+  return asked_round_.load(std::memory_order_seq_cst) > begun &&
+         confirmed_round_.load(std::memory_order_acquire) == begun;
+}
+
+template <Persistence P>
+bool ReplicatedForcer<P>::BeginRound() {
+  if (!IsRoundDue()) return false;
+  begun_round_.fetch_add(1, std::memory_order_seq_cst);
+  sink_.BeginConfirmation();
+  return true;
+}
+
 // A thread that waits for an ack steps again and again. A step without news
 // must cost no more than one Poll: the sink's state is asked only if it may
 // have changed.
@@ -99,7 +136,10 @@ template <Persistence P>
 typename ReplicatedForcer<P>::Stepped ReplicatedForcer<P>::StepLocked(Lsn lsn) {
   bool has_announced = false;
   bool is_offered = false;
+  bool has_begun = false;
   if (!failure_.failed()) {
+    // Before records are offered: their batches ask for the round as well.
+    has_begun = BeginRound();
     // A failure of the medium is the log's; it is seen below.
     reclaimer_.RaiseAhead(offered_.offset).IgnoreError();
     has_announced = AnnounceHead();
@@ -111,8 +151,8 @@ typename ReplicatedForcer<P>::Stepped ReplicatedForcer<P>::StepLocked(Lsn lsn) {
     is_offered = lsn > offered_.lsn && OfferFinished();
   }
   EndSinkIfFailed();
-  const bool is_news =
-      is_offered || sink_.Poll() != Polled::kIdle || has_announced;
+  const bool is_news = is_offered || sink_.Poll() != Polled::kIdle ||
+                       has_announced || has_begun;
   if (!is_news && has_published_) return {};
   has_published_ = true;
   const ReplicationState state = sink_.replication_state();
@@ -199,6 +239,10 @@ bool ReplicatedForcer<P>::Publish(const ReplicationState& sink) {
   is_news |= Raise(durable_lsn_, durable.value);
   // No thread sleeps for it: callbacks look at it after each step.
   Raise(in_sync_lsn_, std::min(sink.in_sync_lsn, durable).value);
+  // After durable_lsn_: a thread that sees the round over sees what is durable.
+  if (!sink.is_confirming && !sink.has_failed) {
+    is_news |= Raise(confirmed_round_, begun_round_.load());
+  }
   return is_news;
 }
 

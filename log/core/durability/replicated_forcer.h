@@ -36,6 +36,11 @@
 //        would hear a primary that can append nothing, and elect no other.
 //   RF5. When is_idle() becomes false, the thread that changed it notifies:
 //        another thread that saw true and announced itself may sleep.
+//   RF6. Confirmations are numbered *rounds*, one after the other. A call waits
+//        for the round after the last one that had begun when it asked, so that
+//        its round begins after the call (P-A3.8). All calls that ask meanwhile
+//        share the next one. A round that is asked for begins as soon as none
+//        is under way: the thread whose step ends the last one sees to it.
 // Thread safety: all members concurrently. step_mutex_ is only ever tried: a
 // thread that finds it taken leaves its request there.
 // May block: a step waits for no ack, no open record and no other step. It may
@@ -43,8 +48,8 @@
 // faults of the ring, for the locks of the Forcer, for the Reclaimer's lock
 // (another thread may hold it over a superline update), and for what the sink's
 // Poll waits for (replication_sink.h). Other threads then don't step.
-// References: protocol P-A3.3, P-A3.6, P-L4, P-H20, P-H22; Arcadia §4.3, §4.4,
-// §5.3.
+// References: protocol P-A3.3, P-A3.6, P-A3.8, P-L4, P-H20, P-H22, P-H23; Arcadia
+// §4.3, §4.4, §5.3.
 #ifndef ALPHEUS_LOG_CORE_DURABILITY_REPLICATED_FORCER_H_
 #define ALPHEUS_LOG_CORE_DURABILITY_REPLICATED_FORCER_H_
 
@@ -126,6 +131,16 @@ class ReplicatedForcer {
     ReplicatedForcer& forcer_;
   };
 
+  // Asks for a confirmation of the epoch. Returns the number of its round,
+  // which is over once confirmed_round() has reached it. A Poll must follow.
+  uint64_t AskToConfirm();
+  uint64_t confirmed_round() const {
+    return confirmed_round_.load(std::memory_order_acquire);
+  }
+  const std::atomic<uint64_t>& confirmed_round_word() const {
+    return confirmed_round_;
+  }
+
   // Returns the LSN up to which records were offered to the backups.
   Lsn offered_lsn() const {
     return Lsn(offered_lsn_.load(std::memory_order_acquire));
@@ -144,7 +159,13 @@ class ReplicatedForcer {
   }
 
  private:
+  // Makes one step. Returns false if another thread has it.
+  bool TryStep(Lsn lsn);
   void LeaveRequest(Lsn lsn);
+  // Returns true if a round was asked for, and none is under way.
+  bool IsRoundDue() const;
+  // Begins the round that is due. Returns false if none is.
+  bool BeginRound() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
   // Work that a step leaves for when the lock is free again.
   struct Stepped {
     bool is_news = false;  // waiting threads must be notified
@@ -181,7 +202,11 @@ class ReplicatedForcer {
   std::atomic<bool> is_idle_{true};
   std::atomic<bool> is_catching_up_{false};
   std::atomic<uint64_t> announced_{0};  // publications that the sink knows
+  std::atomic<uint64_t> begun_round_{0};
+  std::atomic<uint64_t> confirmed_round_{0};
 
+  // Highest round that a call waits for; at most begun_round_ + 1.
+  alignas(kLineBytes) std::atomic<uint64_t> asked_round_{0};
   // Largest LSN + 1 requested by threads that found the step taken; 0: none.
   alignas(kLineBytes) std::atomic<uint64_t> missed_{0};
   std::atomic<uint32_t> beginners_{0};

@@ -20,6 +20,11 @@
 //         LSN over the replicas in sync at that moment: 4 in the example. It
 //         goes back when a member joins that is behind, and to 0 once status()
 //         is not OK. The log keeps the highest one.
+//   RSK5. A confirmation ends, and is_confirming becomes false, only once two
+//         things hold. (a) At a moment after BeginConfirmation no later epoch
+//         was open. (b) durable_lsn has reached the end that was given to
+//         Advance before BeginConfirmation. A sink that has failed ends none
+//         (P-A3.8).
 // Thread safety: any thread may call WaitForActivity and Wake at any time; one
 // thread at a time calls the other members.
 // Called under: step_mutex_ of the log's ReplicatedForcer, except for
@@ -29,7 +34,7 @@
 // wait for the fabric's lock (fabric.h) and for page faults of the own ring.
 // Poll may also do a slice of upkeep, with locks and fences of its own
 // (member_upkeep.h).
-// References: protocol P-A3.3, P-A3.6, P-A6, P-L4, P-H20 to P-H22.
+// References: protocol P-A3.3, P-A3.6, P-A3.8, P-A6, P-L4, P-H20 to P-H23.
 #ifndef ALPHEUS_LOG_CORE_DURABILITY_REPLICATION_SINK_H_
 #define ALPHEUS_LOG_CORE_DURABILITY_REPLICATION_SINK_H_
 
@@ -66,6 +71,8 @@ struct ReplicationState {
   bool is_catching_up = false;
   // True if status() is not OK.
   bool has_failed = false;
+  // A confirmation is under way (RSK5).
+  bool is_confirming = false;
   // True after a Poll that let calls continue that were held: they look again.
   bool has_resumed = false;
 };
@@ -91,6 +98,10 @@ class ReplicationSink {
   // durable LSN, for readers that follow the log there. A sink without readers
   // does nothing.
   virtual void AnnounceDurable() {}
+
+  // Begins to confirm that no later epoch is open (RSK5). What a later Poll, or
+  // a later Advance, sends asks the backups. Requires: none is under way.
+  virtual void BeginConfirmation() = 0;
 
   // Ends the sink, because the log has failed: its sessions end, so that the
   // other nodes know, and no further record becomes durable. status() is not OK

@@ -60,6 +60,8 @@ class AnyRingLog {
   absl::Status OnDurable(Lsn lsn, DurableCallback callback) {
     return OnPersisted(lsn, PersistedBy::kQuorum, std::move(callback));
   }
+  virtual absl::Status ConfirmEpoch(Deadline deadline) = 0;
+  virtual absl::Status OnEpochConfirmed(DurableCallback callback) = 0;
   virtual absl::Status Cleanup(Lsn lsn) = 0;
   virtual absl::Status CleanupThrough(Lsn lsn) = 0;
   virtual absl::Status CleanupAll() = 0;

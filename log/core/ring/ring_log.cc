@@ -288,6 +288,19 @@ absl::Status RingLog<P>::OnPersisted(Lsn lsn, PersistedBy by,
   return absl::OkStatus();
 }
 
+template <Persistence P>
+absl::Status RingLog<P>::ConfirmEpoch(Deadline deadline) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  return durability_->ConfirmEpoch(deadline);
+}
+
+template <Persistence P>
+absl::Status RingLog<P>::OnEpochConfirmed(DurableCallback callback) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  durability_->OnEpochConfirmed(std::move(callback));
+  return absl::OkStatus();
+}
+
 // --- Room --------------------------------------------------------------------
 
 template <Persistence P>

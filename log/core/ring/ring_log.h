@@ -136,6 +136,8 @@ class RingLog final : public AnyRingLog {
   absl::Status WaitDurable(Lsn lsn, Deadline deadline) override;
   absl::Status OnPersisted(Lsn lsn, PersistedBy by,
                            DurableCallback callback) override;
+  absl::Status ConfirmEpoch(Deadline deadline) override;
+  absl::Status OnEpochConfirmed(DurableCallback callback) override;
   absl::Status Cleanup(Lsn lsn) override;
   absl::Status CleanupThrough(Lsn lsn) override;
   absl::Status CleanupAll() override;

@@ -250,6 +250,21 @@ TEST(QuorumTest, OpeningQuorumHoldsBothQuorums) {
   }
 }
 
+// P-A3.8. Replicas that confirm an epoch meet each opening, also one with the
+// least R; with one fewer there is an opening that they miss.
+TEST(QuorumTest, ConfirmQuorumMeetsEachOpening) {
+  for (const QuorumSizes& sizes : AllSizes()) {
+    const uint32_t n = sizes.replica_count;
+    const uint32_t confirm = ConfirmQuorumSize(n, sizes.write_quorum);
+    EXPECT_GE(confirm, 1u) << Name(sizes);
+    EXPECT_LE(confirm, sizes.write_quorum) << Name(sizes);
+    const QuorumSizes least = *MakeQuorumSizes(n, sizes.write_quorum);
+    const auto openings = SetsOf(n, OpeningQuorumSize(least));
+    EXPECT_TRUE(AllMeet(SetsOf(n, confirm), openings)) << Name(sizes);
+    EXPECT_FALSE(AllMeet(SetsOf(n, confirm - 1), openings)) << Name(sizes);
+  }
+}
+
 // BA4 (ballot.h), P-H19: W = 1 or R = 1 too.
 TEST(QuorumTest, OpeningQuorumsMeetEachOther) {
   for (const QuorumSizes& sizes : AllSizes()) {

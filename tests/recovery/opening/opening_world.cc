@@ -70,6 +70,7 @@ class OpeningWorld::DrivenReplication final : public ReplicationSink {
     inner_.AdvanceBounds(bounds);
   }
   void AnnounceDurable() override { inner_.AnnounceDurable(); }
+  void BeginConfirmation() override { inner_.BeginConfirmation(); }
   void End(const absl::Status& why) override { inner_.End(why); }
   void SendPosted() override { inner_.SendPosted(); }
   Polled Poll() override { return inner_.Poll(); }
@@ -362,6 +363,7 @@ void OpeningWorld::StartLog(Primary& primary) {
   Node* const node = member < nodes_.size() ? nodes_[member].get() : nullptr;
   replication::Replicator::Options replicator;
   replicator.write_quorum = primary.asked.sizes.write_quorum;
+  replicator.replica_count = primary.asked.sizes.replica_count;
   replicator.has_local_replica = node != nullptr;
   replicator.lag_bytes_max = options_.ring_capacity;
   replicator.ack_timeout_ns = 5'000'000;

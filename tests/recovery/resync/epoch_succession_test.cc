@@ -518,6 +518,40 @@ TEST_F(EpochSuccessionTest, OwnPromiseEndsWhatTheOldEpochSays) {
   EXPECT_TRUE(succession().change().status.ok());
 }
 
+// EPS2. The own replica has promised the next epoch, and no other one opens it
+// yet; what the old sessions still say confirms nothing.
+TEST_F(EpochSuccessionTest, ConfirmationWaitsForTheNextEpoch) {
+  const Epoch first = epoch();
+  Append(3);
+  std::vector<Epoch> confirmed;  // epoch in which a call was
+  const auto ask = [&] {
+    EXPECT_TRUE(primary_->log
+                    ->OnEpochConfirmed([&](const absl::Status& status) {
+                      EXPECT_TRUE(status.ok()) << status;
+                      confirmed.push_back(epoch());
+                    })
+                    .ok());
+  };
+  bool may_install = false;
+  bool is_installing = false;
+  running_->hold_install = [&] {
+    is_installing = true;
+    return may_install;
+  };
+  ASSERT_TRUE(succession().Ask(Request()).ok());
+  ASSERT_TRUE(StepUntil([&] { return is_installing; }));
+  ask();
+  ask();
+  for (int i = 0; i < 1000; ++i) StepOnce();
+  EXPECT_THAT(confirmed, ::testing::IsEmpty());
+  may_install = true;
+  ASSERT_TRUE(StepUntil([&] { return IsDone(); }));
+  EXPECT_GT(epoch(), first);
+  EXPECT_THAT(confirmed, ::testing::IsEmpty()) << "nobody was asked yet";
+  ASSERT_TRUE(StepUntil([&] { return confirmed.size() == 2; }));
+  EXPECT_THAT(confirmed, ElementsAre(epoch(), epoch()));
+}
+
 // EPS3. The log has ended, and another process may take its replica.
 TEST_F(EpochSuccessionTest, EpochThatBeginsElsewhereEndsTheLog) {
   Append(2);

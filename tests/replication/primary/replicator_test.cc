@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replication/primary/replicator.h"
 
+#include <array>
+#include <cstddef>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
+#include "replication/wire/ack.h"
 #include "tests/replication/session/data_path.h"
 
 namespace alpheus::testing {
@@ -83,6 +88,33 @@ class ReplicatorTest : public ::testing::Test {
                     .ok());
     promise_ = by;
   }
+  // Begins a confirmation, and sends what that asks.
+  void BeginConfirmation() {
+    replicator_->BeginConfirmation();
+    Poll();
+  }
+  void Poll() {
+    replicator_->Poll();
+    path_->fabric().Run();
+  }
+  bool IsConfirming() { return replicator_->replication_state().is_confirming; }
+  // Backup i says so, whatever it has.
+  void SendAck(int i, const replication::Ack& ack) {
+    DataPath::Backup& backup = path_->backup(i);
+    const auto bytes =
+        std::make_shared<std::array<std::byte, replication::kAckBytes>>();
+    replication::EncodeAck(ack, *bytes);
+    acks_.push_back(bytes);
+    const auto key =
+        backup.fabric.Register(*bytes, fabric::RemoteAccess::kNone);
+    ASSERT_TRUE(key.ok());
+    ASSERT_TRUE(backup.fabric
+                    .PostSend(backup.connection, fabric::WorkId(98),
+                              {*key, std::span(*bytes)})
+                    .ok());
+    backup.fabric.Run();
+    TakeAll();
+  }
   void TakeAll() {
     for (const fabric::Completion& completion :
          path_->fabric().DrainCompletions()) {
@@ -92,6 +124,8 @@ class ReplicatorTest : public ::testing::Test {
 
   FixedClock clock_;
   std::vector<std::unique_ptr<std::array<std::byte, 8>>> said_;
+  std::vector<std::shared_ptr<std::array<std::byte, replication::kAckBytes>>>
+      acks_;
   std::optional<quorum::Promise> promise_;  // that what is no ack brings
   std::unique_ptr<DataPath> path_;
   std::unique_ptr<replication::Replicator> replicator_;
@@ -111,6 +145,157 @@ TEST_F(ReplicatorTest, DurableIsTheWthLargest) {
   Serve(1);
   EXPECT_EQ(replicator_->durable_lsn(), Lsn(3));
   EXPECT_TRUE(replicator_->status().ok());
+}
+
+// RPR9. N = 3, W = 2: the own replica, and one other.
+TEST_F(ReplicatorTest, ConfirmationNeedsAnAnswerToWhatWasPostedAfterIt) {
+  Make({.write_quorum = 2, .replica_count = 3}, 2);
+  Append();
+  replicator_->LocalPersisted(Lsn(2));
+  replicator_->BeginConfirmation();
+  // The answer to the batch of before: backup 0 may have promised since.
+  Serve(0);
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  EXPECT_TRUE(IsConfirming());
+  EXPECT_FALSE(replicator_->is_idle());
+  Poll();
+  Serve(1);
+  EXPECT_FALSE(IsConfirming());
+}
+
+TEST_F(ReplicatorTest, ConfirmationCostsAMessageToEachBackup) {
+  Make({.write_quorum = 2, .replica_count = 3}, 2);
+  const uint64_t before = replicator_->batches();
+  BeginConfirmation();
+  EXPECT_EQ(replicator_->batches(), before + 2);
+  Poll();
+  EXPECT_EQ(replicator_->batches(), before + 2);
+  Serve(0);
+  EXPECT_FALSE(IsConfirming());
+  Serve(1);
+  Poll();
+  EXPECT_EQ(replicator_->batches(), before + 2);
+  EXPECT_TRUE(replicator_->is_idle());
+}
+
+// The batch is answered as well as a message would be.
+TEST_F(ReplicatorTest, ConfirmationCostsNothingBesideABatch) {
+  Make({.write_quorum = 2, .replica_count = 3}, 2);
+  replicator_->BeginConfirmation();
+  const uint64_t before = replicator_->batches();
+  Append();
+  Poll();
+  EXPECT_EQ(replicator_->batches(), before + 2);
+  Serve(0);
+  EXPECT_FALSE(IsConfirming());
+}
+
+TEST_F(ReplicatorTest, ConfirmationIsAskedForOnceThereIsACredit) {
+  Make({.write_quorum = 2, .replica_count = 3}, 2);
+  for (uint32_t i = 0; i < path_->terms().credits; ++i) Append();
+  const Lsn last = path_->End().lsn;
+  replicator_->LocalPersisted(last);
+  const uint64_t before = replicator_->batches();
+  BeginConfirmation();
+  EXPECT_EQ(replicator_->batches(), before);
+  Serve(0);
+  EXPECT_EQ(replicator_->batches(), before + 1);
+  EXPECT_TRUE(IsConfirming());
+  path_->fabric().Run();
+  Serve(0);
+  EXPECT_FALSE(IsConfirming());
+}
+
+// RSK5. The own replica shows that no later epoch is open, if each opening
+// needs all; but records are on their way that a tail may know to be durable.
+TEST_F(ReplicatorTest, ConfirmationWaitsForWhatIsOnItsWay) {
+  Make({.write_quorum = 3, .replica_count = 3}, 2);
+  const uint64_t before = replicator_->batches();
+  BeginConfirmation();
+  EXPECT_FALSE(IsConfirming()) << "nobody need be asked";
+  EXPECT_EQ(replicator_->batches(), before);
+  Append();
+  replicator_->LocalPersisted(Lsn(2));
+  BeginConfirmation();
+  EXPECT_TRUE(IsConfirming());
+  Serve(0);
+  EXPECT_TRUE(IsConfirming());
+  Serve(1);
+  EXPECT_FALSE(IsConfirming());
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  EXPECT_EQ(replicator_->batches(), before + 2) << "one batch to each";
+}
+
+TEST_F(ReplicatorTest, RemoteOnlyIsConfirmedByBackupsAlone) {
+  Make({.write_quorum = 2, .replica_count = 3, .has_local_replica = false}, 3);
+  BeginConfirmation();
+  Serve(0);
+  EXPECT_TRUE(IsConfirming());
+  Serve(2);
+  EXPECT_FALSE(IsConfirming());
+}
+
+// N is unknown: W are enough for any N.
+TEST_F(ReplicatorTest, WithoutTheSizeOfTheClusterWConfirm) {
+  Make({.write_quorum = 3}, 2);
+  BeginConfirmation();
+  Serve(0);
+  EXPECT_TRUE(IsConfirming());
+  Serve(1);
+  EXPECT_FALSE(IsConfirming());
+}
+
+// RSE3.
+TEST_F(ReplicatorTest, AnswerOfAnotherSessionConfirmsNothing) {
+  Make({.write_quorum = 2, .replica_count = 3}, 2);
+  BeginConfirmation();
+  const Epoch epoch = path_->terms().epoch;
+  // Behind the batch of Make.
+  SendAck(0, {epoch, replication::SessionId(78), Lsn(1), 2});
+  EXPECT_TRUE(IsConfirming());
+  SendAck(0, {epoch + 1, kSession, Lsn(1), 2});
+  EXPECT_TRUE(IsConfirming());
+  SendAck(0, {epoch, kSession, Lsn(1), 1});
+  EXPECT_TRUE(IsConfirming()) << "an earlier one again";
+  SendAck(0, {epoch, kSession, Lsn(1), 2});
+  EXPECT_FALSE(IsConfirming());
+}
+
+// Both have promised a later epoch, one before it was asked and one after.
+TEST_F(ReplicatorTest, OvertakenPrimaryIsNotConfirmed) {
+  Make({.write_quorum = 2, .replica_count = 3}, 2);
+  const quorum::Promise newer{Epoch(1'000'000), {NodeId(3), 0x1f}};
+  SayOvertaken(0, newer);
+  path_->backup(0).fabric.Run();
+  BeginConfirmation();
+  EXPECT_EQ(replicator_->in_sync(), 2u);
+  EXPECT_TRUE(IsConfirming());
+  SayOvertaken(1, newer);
+  path_->backup(1).fabric.Run();
+  Poll();
+  EXPECT_TRUE(absl::IsAborted(replicator_->status()));
+  EXPECT_TRUE(IsConfirming());
+}
+
+// It has ended before the answer of the other comes.
+TEST_F(ReplicatorTest, EndedReplicatorIsNotConfirmed) {
+  Make({.write_quorum = 2, .replica_count = 3}, 2);
+  BeginConfirmation();
+  replicator_->End(absl::AbortedError("another one opens the log"));
+  Serve(0);
+  EXPECT_TRUE(IsConfirming());
+}
+
+// RPR2. What it said in its earlier session says nothing of this one.
+TEST_F(ReplicatorTest, BackupThatJoinsConfirmsByItsNewSession) {
+  Make({.write_quorum = 2, .replica_count = 3}, 2, 1 << 20, /*joiners=*/1);
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(0).connection));
+  BeginConfirmation();
+  Join(2, "b0");
+  Poll();
+  EXPECT_TRUE(IsConfirming());
+  Serve(2);
+  EXPECT_FALSE(IsConfirming());
 }
 
 // RPR8.

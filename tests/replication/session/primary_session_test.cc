@@ -113,6 +113,35 @@ TEST(PrimarySessionTest, AckOfAnotherSessionCountsForNothing) {
   EXPECT_EQ(path.session(0).acked_lsn(), Lsn(1));
 }
 
+// What is in flight was posted before, so that its ack says nothing of now.
+TEST(PrimarySessionTest, AsksAlsoWhileSomethingIsInFlight) {
+  DataPath path({.credits = 3});
+  path.Append(100);
+  replication::PrimarySession& session = path.session(0);
+  ASSERT_TRUE(session.Advance(path.End()).ok());
+  ASSERT_TRUE(session.Beat(Lsn(0)).ok());
+  EXPECT_EQ(session.batches(), 1u);
+  ASSERT_TRUE(session.Ask(Lsn(0)).ok());
+  EXPECT_EQ(session.batches(), 2u);
+  ASSERT_TRUE(SendAck(path, {path.terms().epoch, kSession, Lsn(1), 1}).ok());
+  EXPECT_EQ(session.batches_acked(), 1u);
+  ASSERT_TRUE(path.Round().ok());
+  EXPECT_EQ(session.batches_acked(), 2u);
+  EXPECT_TRUE(session.is_idle());
+}
+
+TEST(PrimarySessionTest, AsksNothingWithoutACredit) {
+  DataPath path({.credits = 1});
+  path.Append(100);
+  replication::PrimarySession& session = path.session(0);
+  ASSERT_TRUE(session.Advance(path.End()).ok());
+  ASSERT_TRUE(session.Ask(Lsn(0)).ok());
+  EXPECT_EQ(session.batches(), 1u);
+  ASSERT_TRUE(path.Round().ok());
+  ASSERT_TRUE(session.Ask(Lsn(0)).ok());
+  EXPECT_EQ(session.batches(), 2u);
+}
+
 TEST(PrimarySessionTest, AckCountsForNoLaterBatch) {
   DataPath path({.credits = 2});
   path.Append(100);

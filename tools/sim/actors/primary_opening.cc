@@ -100,6 +100,10 @@ uint32_t PrimaryOpening::WriteQuorum() const {
   return opener_.list.write_quorum;
 }
 
+uint32_t PrimaryOpening::ReplicaCount() const {
+  return static_cast<uint32_t>(opener_.list.machines.size());
+}
+
 std::optional<Epoch> PrimaryOpening::PromisedMax() const {
   // The supervisor's applications are elected by nobody.
   const StandingAgent* const agent = opener_.machine.standing.get();

@@ -100,6 +100,7 @@ class PrimaryOpening {
   Lsn read_from() const { return read_from_; }
 
   uint32_t WriteQuorum() const;
+  uint32_t ReplicaCount() const;
   // Returns the limit of an election (EpochOpeningOptions::promised_max);
   // nothing: nobody elected this process.
   std::optional<Epoch> PromisedMax() const;

@@ -64,6 +64,7 @@ class PrimaryProcess::Sink final : public ReplicationSink {
     inner_.AdvanceBounds(bounds);
   }
   void AnnounceDurable() override { inner_.AnnounceDurable(); }
+  void BeginConfirmation() override { inner_.BeginConfirmation(); }
   void End(const absl::Status& why) override { inner_.End(why); }
   void SendPosted() override { inner_.SendPosted(); }
   Polled Poll() override {
@@ -329,6 +330,7 @@ void PrimaryProcess::StartLog() {
       world_, RingOf(pmem.region(), start.superline), start);
   replication::Replicator::Options replicator;
   replicator.write_quorum = opening_.WriteQuorum();
+  replicator.replica_count = opening_.ReplicaCount();
   replicator.has_local_replica = is_member_;
   replicator.lag_bytes_max = world_.options().ring_capacity;
   replicator.ack_timeout_ns = 3'000'000;
@@ -579,6 +581,21 @@ absl::Status PrimaryProcess::OnPersisted(
   // Then it is not called.
   if (!asked.ok()) judge_->Notified();
   Returned(call, lsn, asked);
+  return asked;
+}
+
+absl::Status PrimaryProcess::OnEpochConfirmed(
+    std::function<void(const absl::Status&)> then) {
+  const BegunCall call = Begin(ClientCall::kOnEpochConfirmed);
+  judge_->RequestedNotice();
+  const absl::Status asked = log_->OnEpochConfirmed(
+      [this, then = std::move(then)](const absl::Status& outcome) {
+        judge_->Notified();
+        then(outcome);
+      });
+  // Then it is not called.
+  if (!asked.ok()) judge_->Notified();
+  Returned(call, Lsn(0), asked);
   return asked;
 }
 

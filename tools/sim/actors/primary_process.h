@@ -117,6 +117,8 @@ class PrimaryProcess {
   void RequestNotice(Lsn lsn, std::function<void(const absl::Status&)> then) {
     OnPersisted(lsn, PersistedBy::kQuorum, std::move(then)).IgnoreError();
   }
+  // Asks for a confirmation of the epoch, on the same terms.
+  absl::Status OnEpochConfirmed(std::function<void(const absl::Status&)> then);
 
  private:
   class Sink;

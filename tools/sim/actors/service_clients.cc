@@ -48,6 +48,7 @@ constexpr uint64_t kIntrudeOdds = 60;
 // One message in this many waits for all replicas in sync.
 constexpr uint64_t kAllOdds = 3;
 constexpr uint64_t kKeptMax = 8;  // records that a cleaning leaves
+constexpr uint64_t kReaders = 2;
 
 service::Place OfService(const client::Place& place) {
   return {Epoch(place.epoch), Lsn(place.lsn)};
@@ -183,15 +184,7 @@ PrimaryProcess* ServiceClient::Find() const {
 }
 
 PrimaryProcess* ServiceClient::FindOpen() {
-  std::vector<PrimaryProcess*> open;
-  for (World::Machine& machine : world_.machines()) {
-    PrimaryProcess* const primary = machine.primary.get();
-    if (primary != nullptr && primary->is_open() && !primary->is_closing() &&
-        primary->service() != nullptr) {
-      open.push_back(primary);
-    }
-  }
-  return open.empty() ? nullptr : open[Draw(open.size())];
+  return all_.connections().FindOpen(random_);
 }
 
 void ServiceClient::Think() {
@@ -369,6 +362,7 @@ void ServiceClient::Hear(const ServiceAnswer& answer) {
       wants_room_ = answer.verdicts.front().finding == Finding::kNoRoom;
       return;
     case Kind::kAppend:
+    case Kind::kRead:  // of no such client
       break;
   }
   for (size_t i = 0; i < answer.sequences.size() && connection_.is_good; ++i) {
@@ -508,6 +502,9 @@ ServiceClients::ServiceClients(World& world) : connections_(world) {
   const auto count = static_cast<uint64_t>(world.options().clients) + 1;
   for (uint64_t i = 0; i < count; ++i) {
     clients_.push_back(std::make_unique<ServiceClient>(world, *this, i));
+  }
+  for (uint64_t i = 0; i < kReaders; ++i) {
+    readers_.push_back(std::make_unique<ServiceReader>(world, *this, i));
   }
 }
 

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "tools/sim/actors/service_connections.h"
+#include "tools/sim/actors/service_reader.h"
 #include "tools/sim/world/world.h"
 
 namespace alpheus::sim {
@@ -50,6 +51,7 @@ class ServiceClients {
   bool is_resting_ = false;
   uint64_t tokens_ = 0;
   std::vector<std::unique_ptr<ServiceClient>> clients_;
+  std::vector<std::unique_ptr<ServiceReader>> readers_;
 };
 
 }  // namespace alpheus::sim

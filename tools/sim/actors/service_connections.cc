@@ -34,6 +34,18 @@ int64_t ServiceConnections::After(int64_t& last_ns) {
   return last_ns - world_.now();
 }
 
+PrimaryProcess* ServiceConnections::FindOpen(Random& random) const {
+  std::vector<PrimaryProcess*> open;
+  for (World::Machine& machine : world_.machines()) {
+    PrimaryProcess* const primary = machine.primary.get();
+    if (primary != nullptr && primary->is_open() && !primary->is_closing() &&
+        primary->service() != nullptr) {
+      open.push_back(primary);
+    }
+  }
+  return open.empty() ? nullptr : open[random.Below(open.size())];
+}
+
 ServiceConnectionId ServiceConnections::Connect(const PrimaryProcess& primary) {
   const ServiceConnectionId id = connections_.size();
   connections_.push_back(

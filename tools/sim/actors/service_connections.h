@@ -48,7 +48,7 @@ struct ServiceRequest {
 };
 
 struct ServiceMessage {
-  enum class Kind { kOpen, kResume, kAppend, kClose, kCleanup };
+  enum class Kind { kOpen, kResume, kAppend, kClose, kCleanup, kRead };
 
   Kind kind = Kind::kAppend;
   Epoch epoch = {};  // of the opening that it is meant for; kResume: of any
@@ -58,6 +58,7 @@ struct ServiceMessage {
   uint64_t lowest_unanswered = 0;             // kResume
   Epoch last_epoch = {};                      // kResume
   Lsn through = {};                           // kCleanup
+  service::Consistency consistency = {};      // kRead
 };
 
 struct ServiceAnswer {
@@ -68,6 +69,7 @@ struct ServiceAnswer {
   std::vector<uint64_t> sequences = {};  // kAppend: one for each verdict
   std::vector<service::Verdict> verdicts = {};
   service::Resumed resumed = {};  // kResume
+  Lsn through = {};               // kRead: last LSN that it shows
 };
 
 class ServiceConnections {
@@ -75,6 +77,9 @@ class ServiceConnections {
   explicit ServiceConnections(World& world);
 
   // Members for clients.
+  // Returns a primary that has the log open and serves clients, by lot; a
+  // deposed one may be among them. nullptr: there is none.
+  PrimaryProcess* FindOpen(Random& random) const;
   // Connects to the machine of this primary.
   ServiceConnectionId Connect(const PrimaryProcess& primary);
   void Send(ServiceConnectionId connection, ServiceMessage message);

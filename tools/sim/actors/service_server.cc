@@ -79,6 +79,14 @@ class ServiceServer::Port final : public service::RecordLog {
           primary_.RanCallback();
         });
   }
+  absl::Status OnEpochConfirmed(
+      std::function<void(const absl::Status&)> callback) override {
+    return primary_.OnEpochConfirmed(
+        [this, then = std::move(callback)](const absl::Status& end) {
+          then(end);
+          primary_.RanCallback();
+        });
+  }
   absl::Status CleanupThrough(Lsn lsn) override {
     world_.history().MayBeCleanedThrough(primary_.number(), lsn);
     const BegunCall call = primary_.Begin(ClientCall::kCleanupThrough);
@@ -176,6 +184,8 @@ void ServiceServer::Handle(const ServiceConnections::Arrived& arrived) {
       return Append(connection, message);
     case Kind::kCleanup:
       return Clean(connection, message);
+    case Kind::kRead:
+      return Read(connection, message);
   }
 }
 
@@ -262,6 +272,19 @@ void ServiceServer::Clean(ServiceConnectionId connection,
         }
         connections_.Answer(connection,
                             {.kind = Kind::kCleanup, .verdicts = {verdict}});
+      });
+}
+
+void ServiceServer::Read(ServiceConnectionId connection,
+                         const ServiceMessage& message) {
+  service_.BeginRead(
+      message.consistency, Lsn(),
+      [this, connection](const absl::StatusOr<Lsn>& durable) {
+        connections_.Answer(connection,
+                            {.kind = Kind::kRead,
+                             .is_unknown = !durable.ok(),
+                             .epoch = epoch(),
+                             .through = durable.ok() ? *durable : Lsn(0)});
       });
 }
 

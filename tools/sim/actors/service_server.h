@@ -47,6 +47,7 @@ class ServiceServer {
   void Resume(ServiceConnectionId connection, const ServiceMessage& message);
   void Append(ServiceConnectionId connection, const ServiceMessage& message);
   void Clean(ServiceConnectionId connection, const ServiceMessage& message);
+  void Read(ServiceConnectionId connection, const ServiceMessage& message);
   // Answers once these verdicts may be told.
   void AnswerWhenSettled(ServiceConnectionId connection,
                          std::span<const service::Verdict> verdicts,

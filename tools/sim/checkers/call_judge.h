@@ -47,6 +47,7 @@ enum class ClientCall {
   kBeginForce,
   kWaitDurable,
   kOnDurable,
+  kOnEpochConfirmed,
   kCleanup,
   kCleanupThrough,
   kCleanupAll,

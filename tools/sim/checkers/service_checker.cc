@@ -253,6 +253,13 @@ bool ServiceChecker::HasMismatch(const Request& request, Lsn next, Lsn told) {
   return next <= told;
 }
 
+void ServiceChecker::HasRead(Epoch epoch, Lsn known, Lsn through) {
+  if (through >= known) return;
+  Violate("SVC8", absl::StrCat("a read by epoch ", epoch.value, " ends with LSN ",
+                               through.value, ", and LSN ", known.value,
+                               " was known to be durable when it was sent"));
+}
+
 void ServiceChecker::HasNoClient(ClientId client) {
   if (closing_.contains(client)) return;
   Violate("SVC6", absl::StrCat("client ", client.ToString(),

@@ -25,6 +25,9 @@
 //   SVC6. No client that has begun, and has not asked to end, is unknown or has
 //         ended. None gets a finding that no client can get.
 //   SVC7. Once all is well each request gets its answer (run.cc).
+//   SVC8. A linearizable read shows each record that anybody knew to be durable
+//         when it was sent: a client of the log, an opening or a tail
+//         (P-INV-23).
 // Not checked: that a refusal is as new as the answers that its client had
 // seen. A primary that is deposed and does not know it may refuse by an older
 // log (docs/design/service.md#what-comes-of-a-request); such answers are
@@ -98,6 +101,10 @@ class ServiceChecker {
   // Judges what a client is told that resumes: none of its copies above `last`
   // will ever be there. Returns of how many that was not known.
   size_t HasResumed(service::ClientId client, uint64_t last);
+  // Judges a linearizable read that a primary of this epoch has answered. It
+  // shows all records through `through`, and began when those through `known`
+  // were known to be durable.
+  void HasRead(Epoch epoch, Lsn known, Lsn through);
   // Judges that a client hears that it is not known, or has ended.
   void HasNoClient(service::ClientId client);
 

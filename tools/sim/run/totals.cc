@@ -123,7 +123,8 @@ std::string Describe(const Totals& totals) {
       "WAL files  %12d found by openings; %d syncs, %d removed\n"
       "service    %12d clients, %d requests; %d resumed, %d requests found, %d "
       "copies given up, %d superseded; %d refused for a condition, %d by a log "
-      "of before; %d cleanings\n",
+      "of before; %d cleanings; %d reads, %d of what a process has, %d of "
+      "these by a log of before\n",
       counters.scrubs, counters.own_scrubs, counters.repaired_places,
       counters.repaired_records, counters.repaired_durable,
       counters.regions_released, counters.malformed_requests,
@@ -132,7 +133,9 @@ std::string Describe(const Totals& totals) {
       counters.service_clients, counters.service_requests,
       counters.service_resumed, counters.service_settled, counters.service_lost,
       counters.service_superseded, counters.service_mismatches,
-      counters.service_late_mismatches, counters.service_cleanings);
+      counters.service_late_mismatches, counters.service_cleanings,
+      counters.service_reads, counters.service_local_reads,
+      counters.service_old_reads);
   absl::StrAppendFormat(&text,
                         "events     %12d, %.0f/s per core\n"
                         "time       %12.3f virtual seconds in %.3f of a core\n",

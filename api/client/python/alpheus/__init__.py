@@ -24,12 +24,12 @@ from alpheus.errors import (AlpheusError, Busy, Closed, ConditionFailed,
                             OutOfLog)
 from alpheus.options import LogClientOptions
 from alpheus.reading import Reader
-from alpheus.values import (Appended, Durability, Exposure, LogStatus, Payload,
-                            Place, Record)
+from alpheus.values import (Appended, Consistency, Durability, Exposure,
+                            LogStatus, Payload, Place, Record)
 
 __all__ = [
     "AlpheusError", "AppendFuture", "Appended", "Busy", "Closed",
-    "ConditionFailed", "DataLoss", "Durability", "Exposure", "InvalidRequest",
+    "ConditionFailed", "Consistency", "DataLoss", "Durability", "Exposure", "InvalidRequest",
     "Limits", "LogClient", "LogClientOptions", "LogStatus", "NoPrimary", "NotAllowed", "NotAppended",
     "NotFinished", "NotFound", "OutOfLog", "OutcomeUnknown", "Payload", "Place",
     "Reader", "Record", "Rests",

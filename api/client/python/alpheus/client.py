@@ -22,7 +22,8 @@ from alpheus.nodes import Nodes
 from alpheus.options import LogClientOptions
 from alpheus.reading import Reader
 from alpheus.v1 import log_service_pb2 as pb
-from alpheus.values import Durability, Exposure, LogStatus, Payload, Place
+from alpheus.values import (Consistency, Durability, Exposure, LogStatus,
+                            Payload, Place)
 from alpheus.watchdog import Watchdog
 
 Bytes = Union[bytes, bytearray, memoryview]
@@ -136,15 +137,18 @@ class LogClient:
         return Exposure(exposed.records, exposed.records_max)
 
     def read(self, from_lsn: int = 0, to_lsn: int = 0,
-             tags: Sequence[int] = ()) -> Reader:
+             tags: Sequence[int] = (), *,
+             consistency: Consistency = Consistency.LINEARIZABLE) -> Reader:
         """Returns an iterator of durable records, in order.
 
         from_lsn: the first one; 0: the oldest that is not cleaned.
         to_lsn: the last one; 0: the last that is durable when the node begins
             to read. OutOfLog: it is not durable yet.
         tags: records with one of these tags only; none: all.
+        consistency: what it shows. A reader that is handed on to another
+            primary begins to read again there.
         """
-        return self._reader(from_lsn, to_lsn, tags, False)
+        return self._reader(from_lsn, to_lsn, tags, False, consistency)
 
     def tail(self, from_lsn: int = 0, tags: Sequence[int] = ()) -> Reader:
         """Returns an iterator of durable records that waits for more, until it
@@ -164,11 +168,13 @@ class LogClient:
                                   through_lsn=through_lsn), timeout=timeout))
         return cleaned.head_lsn
 
-    def status(self, address: Optional[str] = None) -> LogStatus:
+    def status(self, address: Optional[str] = None, *,
+               confirm: bool = False) -> LogStatus:
         """Returns the state of the log, as its primary knows it, or the node
-        with this address. Errors: NotFound, NoPrimary, Closed, AlpheusError
-        (the node gives no answer)."""
-        request = pb.GetStatusRequest(log=self._options.log)
+        with this address. It may be old, unless is_confirmed: the node makes
+        sure first, as far as it can, if `confirm`. Errors: NotFound, NoPrimary,
+        Closed, AlpheusError (the node gives no answer)."""
+        request = pb.GetStatusRequest(log=self._options.log, confirm=confirm)
         if address is None:
             _, found = self._nodes.ask_primary(
                 lambda stub, timeout: stub.GetStatus(request, timeout=timeout),
@@ -188,11 +194,12 @@ class LogClient:
         self._nodes.close()
 
     def _reader(self, from_lsn: int, to_lsn: int, tags: Sequence[int],
-                is_tail: bool) -> Reader:
+                is_tail: bool,
+                consistency: Consistency = Consistency.LINEARIZABLE) -> Reader:
         if self._nodes.closing.is_set():
             raise errors.Closed("the client is closed")
         return Reader(self._nodes, self._options, self._watchdog, from_lsn,
-                      to_lsn, tags, is_tail)
+                      to_lsn, tags, is_tail, consistency)
 
 
 def _bytes(data: Bytes) -> bytes:

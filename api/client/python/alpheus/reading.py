@@ -24,7 +24,7 @@ from alpheus.nodes import Nodes
 from alpheus.options import LogClientOptions
 from alpheus.v1 import log_service_pb2 as pb
 from alpheus.v1 import log_service_pb2_grpc as pb_grpc
-from alpheus.values import Record
+from alpheus.values import Consistency, Record
 from alpheus.watchdog import Watchdog
 
 
@@ -39,13 +39,15 @@ class Reader:
 
     def __init__(self, nodes: Nodes, options: LogClientOptions,
                  watchdog: Watchdog, from_lsn: int, to_lsn: int,
-                 tags: Sequence[int], is_tail: bool) -> None:
+                 tags: Sequence[int], is_tail: bool,
+                 consistency: Consistency = Consistency.LINEARIZABLE) -> None:
         self._nodes = nodes
         self._options = options
         self._watchdog = watchdog
         self._to_lsn = to_lsn
         self._tags = list(tags)
         self._is_tail = is_tail
+        self._consistency = consistency
         # All records before this LSN were returned; 0: none yet.
         self.next_lsn = from_lsn
         self._received: Iterator[pb.Record] = iter(())
@@ -180,7 +182,8 @@ class Reader:
         else:
             self._call = stub.Read(pb.ReadRequest(
                 log=self._options.log, from_lsn=self.next_lsn,
-                to_lsn=self._to_lsn, tags=self._tags))
+                to_lsn=self._to_lsn, tags=self._tags,
+                consistency=wire.consistency_of(self._consistency)))
 
     def _forget(self, call: Any) -> None:
         with self._lock:

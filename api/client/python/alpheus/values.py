@@ -19,6 +19,13 @@ class Durability(enum.Enum):
     ALL = "all members in sync have persisted it, at least W"
 
 
+class Consistency(enum.Enum):
+    """What a read shows that is no tail."""
+
+    LINEARIZABLE = "each record that anybody knew to be durable when it began"
+    LOCAL = "what the node has: faster, but another primary may have more"
+
+
 class Place(NamedTuple):
     """Place of a record: an LSN says something only with its epoch."""
 
@@ -85,3 +92,4 @@ class LogStatus(NamedTuple):
     clients: int  # that have begun and not ended
     primary_node: int  # 0: unknown, or this node
     primary_address: str  # empty: unknown, or this node
+    is_confirmed: bool = False  # it was primary still when it was asked

@@ -14,7 +14,8 @@ import grpc
 
 from alpheus import errors
 from alpheus.v1 import log_service_pb2 as pb
-from alpheus.values import Durability, LogStatus, Payload, Place, Record
+from alpheus.values import (Consistency, Durability, LogStatus, Payload, Place,
+                            Record)
 
 # Trailing metadata with a google.rpc.Status, and its field with the details.
 _DETAILS_KEY = "grpc-status-details-bin"
@@ -64,12 +65,18 @@ def status_of(message: pb.GetStatusResponse) -> LogStatus:
     return LogStatus(message.is_primary, message.epoch, message.head_lsn,
                      message.durable_lsn, message.next_lsn,
                      message.max_payload_bytes, message.clients,
-                     message.primary.node, message.primary.address)
+                     message.primary.node, message.primary.address,
+                     message.is_confirmed)
 
 
 def durability_of(durability: Durability) -> int:
     """Returns the number of a durability in messages."""
     return pb.Durability.Value(f"DURABILITY_{durability.name}")
+
+
+def consistency_of(consistency: Consistency) -> int:
+    """Returns the number of a consistency in messages."""
+    return pb.Consistency.Value(f"CONSISTENCY_{consistency.name}")
 
 
 def set_payload(payload: Payload, message: pb.Payload) -> None:

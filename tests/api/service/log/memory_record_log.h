@@ -62,6 +62,12 @@ class MemoryRecordLog final : public RecordLog {
     }
     return absl::OkStatus();
   }
+  absl::Status OnEpochConfirmed(
+      std::function<void(const absl::Status&)> callback) override {
+    if (!failure_.ok()) return failure_;
+    confirmations_.push_back(std::move(callback));
+    return absl::OkStatus();
+  }
   absl::Status CleanupThrough(Lsn lsn) override {
     const auto end = std::ranges::find_if(
         records_,
@@ -95,6 +101,12 @@ class MemoryRecordLog final : public RecordLog {
     }
   }
   void MakeAllDurable() { MakeDurable(next_ - 1); }
+  // The epoch is confirmed to all who have asked. Returns how many those were.
+  size_t Confirm() {
+    const auto asked = std::exchange(confirmations_, {});
+    for (const auto& callback : asked) callback(absl::OkStatus());
+    return asked.size();
+  }
   // Another process opens the log.
   void Fail() {
     failure_ = absl::AbortedError("the log lost its epoch");
@@ -102,9 +114,15 @@ class MemoryRecordLog final : public RecordLog {
     for (const auto& [by, waiting] : std::exchange(waiting_, {})) {
       for (const auto& [lsn, callback] : waiting) callback(failure_);
     }
+    for (const auto& callback : std::exchange(confirmations_, {})) {
+      callback(failure_);
+    }
   }
   // The process ends: no callback runs any more.
-  void End() { waiting_.clear(); }
+  void End() {
+    waiting_.clear();
+    confirmations_.clear();
+  }
   // Returns the log as a later primary opens it, with its records up to `end`,
   // which may be more than were durable.
   MemoryRecordLog OpenedWith(Lsn end) const {
@@ -148,6 +166,7 @@ class MemoryRecordLog final : public RecordLog {
   std::map<PersistedBy,
            std::multimap<Lsn, std::function<void(const absl::Status&)>>>
       waiting_;
+  std::vector<std::function<void(const absl::Status&)>> confirmations_;
 };
 
 }  // namespace alpheus::service

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "api/service/record/service_record.h"
 #include "log/base/bytes.h"
 #include "log/base/random.h"
@@ -59,6 +60,15 @@ class ServiceLogTest : public ::testing::Test {
   }
   std::shared_ptr<std::optional<absl::Status>> Settled(const Verdict& verdict) {
     return Settled({&verdict, 1});
+  }
+  // Returns what a read is told; none: it waits.
+  std::shared_ptr<std::optional<absl::StatusOr<Lsn>>> Reads(
+      Consistency consistency, Lsn through = Lsn()) {
+    auto told = std::make_shared<std::optional<absl::StatusOr<Lsn>>>();
+    service_->BeginRead(
+        consistency, through,
+        [told](const absl::StatusOr<Lsn>& durable) { *told = durable; });
+    return told;
   }
   // Returns the outcome of a cleaning; none: it has not ended.
   std::shared_ptr<std::optional<absl::Status>> CleanedThrough(Lsn through) {
@@ -498,6 +508,49 @@ TEST_F(ServiceLogTest, LogThatHasNoRoomForTheTableIsNotCleaned) {
   const auto cleaned = CleanedThrough(Lsn(1));
   EXPECT_TRUE(absl::IsResourceExhausted(**cleaned));
   EXPECT_EQ(log_->head_lsn(), Lsn(1));
+}
+
+// SLG8. Its end is taken once the epoch is confirmed: a later primary would have
+// been heard of.
+TEST_F(ServiceLogTest, LinearizableReadWaitsForAConfirmation) {
+  Begun();
+  const auto told = Reads(Consistency::kLinearizable);
+  EXPECT_FALSE(told->has_value());
+  log_->MakeAllDurable();
+  EXPECT_FALSE(told->has_value());
+  EXPECT_EQ(log_->Confirm(), 1U);
+  EXPECT_EQ((*told)->value(), Lsn(2));
+}
+
+TEST_F(ServiceLogTest, LocalReadShowsWhatIsThere) {
+  log_->MakeAllDurable();
+  Begun();
+  EXPECT_EQ((*Reads(Consistency::kLocal))->value(), Lsn(1));
+  EXPECT_EQ(log_->Confirm(), 0U);
+  log_->Fail();
+  EXPECT_EQ((*Reads(Consistency::kLocal))->value(), Lsn(1));
+}
+
+// Its records never change, whoever is primary.
+TEST_F(ServiceLogTest, ReadThroughADurableRecordAsksNobody) {
+  log_->MakeAllDurable();
+  Begun();
+  EXPECT_EQ((*Reads(Consistency::kLinearizable, Lsn(1)))->value(), Lsn(1));
+  EXPECT_EQ(log_->Confirm(), 0U);
+  const auto told = Reads(Consistency::kLinearizable, Lsn(2));
+  EXPECT_FALSE(told->has_value());
+  log_->MakeAllDurable();
+  EXPECT_EQ(log_->Confirm(), 1U);
+  EXPECT_EQ((*told)->value(), Lsn(2));
+}
+
+TEST_F(ServiceLogTest, ReadOfALogThatFailsIsToldOfIt) {
+  log_->MakeAllDurable();
+  const auto told = Reads(Consistency::kLinearizable);
+  log_->Fail();
+  EXPECT_TRUE(absl::IsAborted((*told)->status())) << (*told)->status();
+  const auto later = Reads(Consistency::kLinearizable);
+  EXPECT_TRUE(absl::IsAborted((*later)->status())) << (*later)->status();
 }
 
 TEST_F(ServiceLogTest, LogOfSomebodyElseIsNotServed) {

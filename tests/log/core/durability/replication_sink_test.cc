@@ -41,6 +41,10 @@ class FakeSink final : public ReplicationSink {
   bool idle = true;
   bool catching_up = false;
   bool resumed = false;
+  bool failed = false;
+  bool confirming = false;  // until the test ends it
+  int confirmations = 0;
+  std::function<void()> on_confirm = [] {};
   bool has_news = true;       // Poll returns this
   mutable int questions = 0;  // how often it was asked
   int waits = 0;
@@ -55,6 +59,11 @@ class FakeSink final : public ReplicationSink {
     if (follows_local) durable = lsn;
   }
   void AdvanceBounds(const RingBounds& bounds) override { bounds_ = bounds; }
+  void BeginConfirmation() override {
+    ++confirmations;
+    confirming = true;
+    on_confirm();
+  }
   void End(const absl::Status& why) override { ended.push_back(why); }
   void SendPosted() override {
     ++sends;
@@ -74,9 +83,13 @@ class FakeSink final : public ReplicationSink {
             .durable_head_lsn = bounds_.head.lsn,
             .is_idle = idle,
             .is_catching_up = catching_up,
+            .has_failed = failed,
+            .is_confirming = confirming,
             .has_resumed = resumed};
   }
-  absl::Status status() const override { return absl::OkStatus(); }
+  absl::Status status() const override {
+    return failed ? absl::AbortedError("lost its epoch") : absl::OkStatus();
+  }
   void WaitForActivity(Deadline) override {
     ++waits;
     const auto act = on_wait;
@@ -257,6 +270,149 @@ TEST_F(ReplicationSinkTest, CallbackIsToldThatTheOwnReplicaHasARecord) {
                     .ok());
     EXPECT_EQ(told, 2);
   }
+}
+
+// RF6: rounds of confirmation.
+class ConfirmationTest : public ReplicationSinkTest {
+ protected:
+  ConfirmationTest() { Open(FlushOrder::kRemoteFirst); }
+  // Closing tells the callbacks, which are at home here.
+  ~ConfirmationTest() override { log_.reset(); }
+  // Asks, and notes what it is told.
+  void Ask() {
+    const size_t number = told_.size();
+    told_.emplace_back();
+    EXPECT_TRUE(log_->OnEpochConfirmed([this, number](const absl::Status& end) {
+                      EXPECT_FALSE(told_[number].has_value()) << "twice";
+                      told_[number] = end;
+                    })
+                    .ok());
+  }
+  void EndRound() {
+    sink_.confirming = false;
+    log_->Poll();
+  }
+  bool IsTold(size_t number) const {
+    return told_[number].has_value() && told_[number]->ok();
+  }
+  Deadline Soon() const {
+    return Deadline::AtNanos(clock_.NowNanos() + 100'000);
+  }
+
+  std::vector<std::optional<absl::Status>> told_;
+};
+
+// What a round has asked may have been asked before a later call.
+TEST_F(ConfirmationTest, CallsThatComeDuringARoundShareTheNextOne) {
+  Ask();
+  EXPECT_EQ(sink_.confirmations, 1);
+  Ask();
+  Ask();
+  EXPECT_EQ(sink_.confirmations, 1);
+  EndRound();
+  EXPECT_TRUE(IsTold(0));
+  EXPECT_FALSE(told_[1].has_value());
+  EXPECT_EQ(sink_.confirmations, 2) << "begun at once";
+  EndRound();
+  EXPECT_TRUE(IsTold(1));
+  EXPECT_TRUE(IsTold(2));
+  EXPECT_EQ(sink_.confirmations, 2);
+}
+
+TEST_F(ConfirmationTest, NobodyAskedNothingIsConfirmed) {
+  log_->Poll();
+  EXPECT_TRUE(Append().ok());
+  EXPECT_EQ(sink_.confirmations, 0);
+}
+
+TEST_F(ConfirmationTest, CallIsConfirmedAtOnceIfNobodyMustBeAsked) {
+  sink_.on_confirm = [this] { sink_.confirming = false; };
+  Ask();
+  EXPECT_TRUE(IsTold(0));
+  EXPECT_TRUE(log_->ConfirmEpoch(Soon()).ok());
+  EXPECT_EQ(sink_.confirmations, 2);
+  EXPECT_EQ(sink_.waits, 0);
+}
+
+TEST_F(ConfirmationTest, CallWaitsForItsRound) {
+  Ask();
+  int rounds = 0;
+  sink_.on_wait = [&] {
+    if (++rounds <= 2) sink_.confirming = false;
+  };
+  EXPECT_TRUE(log_->ConfirmEpoch(Soon()).ok());
+  EXPECT_EQ(rounds, 2) << "the one of before, and its own";
+  EXPECT_TRUE(IsTold(0));
+  sink_.on_wait = [] {};
+  EXPECT_TRUE(absl::IsDeadlineExceeded(log_->ConfirmEpoch(Soon())));
+  EXPECT_TRUE(log_->IsUsable());
+}
+
+// RF6: a thread that finds the step taken leaves no more than its callback.
+TEST_F(ConfirmationTest, RoundThatWasAskedForDuringAStepBegins) {
+  sink_.on_poll = [this] {
+    sink_.on_poll = [] {};
+    Ask();
+    EXPECT_EQ(sink_.confirmations, 0);
+  };
+  log_->Poll();
+  EXPECT_EQ(sink_.confirmations, 1);
+  EndRound();
+  EXPECT_TRUE(IsTold(0));
+}
+
+TEST_F(ConfirmationTest, FailureIsToldAndConfirmsNothing) {
+  Ask();
+  sink_.on_poll = [this] {
+    sink_.confirming = false;  // in the same step
+    sink_.failed = true;
+  };
+  log_->Poll();
+  ASSERT_TRUE(told_[0].has_value());
+  EXPECT_TRUE(absl::IsAborted(*told_[0])) << *told_[0];
+  EXPECT_TRUE(absl::IsAborted(log_->ConfirmEpoch(Soon())));
+  EXPECT_TRUE(absl::IsAborted(log_->OnEpochConfirmed(
+      [](const absl::Status&) { ADD_FAILURE() << "it is not called"; })));
+  EXPECT_EQ(sink_.confirmations, 1);
+}
+
+TEST_F(ConfirmationTest, ClosedLogConfirmsNothing) {
+  ASSERT_TRUE(log_->Close().ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(log_->ConfirmEpoch(Soon())));
+  EXPECT_TRUE(absl::IsFailedPrecondition(log_->OnEpochConfirmed(
+      [](const absl::Status&) { ADD_FAILURE() << "it is not called"; })));
+}
+
+TEST_F(ConfirmationTest, CallbackOfALogThatIsDroppedHearsOfIt) {
+  Ask();
+  log_.reset();
+  ASSERT_TRUE(told_[0].has_value());
+  EXPECT_TRUE(absl::IsCancelled(*told_[0]));
+}
+
+// What is durable when the round ends is seen by those whom it concerns.
+TEST_F(ConfirmationTest, DurableLsnMovesFirst) {
+  sink_.follows_local = false;
+  EXPECT_TRUE(absl::IsDeadlineExceeded(Append()));
+  Lsn durable(0);
+  EXPECT_TRUE(log_->OnEpochConfirmed([&](const absl::Status&) {
+                    durable = log_->durable_lsn();
+                  })
+                  .ok());
+  sink_.durable = Lsn(1);
+  EndRound();
+  EXPECT_EQ(durable, Lsn(1));
+}
+
+// No call waits, and no record is on its way: the log's own thread does.
+TEST_F(ConfirmationTest, AckPollerWaitsForTheAnswers) {
+  std::atomic<uint32_t> stop{0};
+  Ask();
+  sink_.waits = 0;
+  sink_.on_wait = [this] { sink_.confirming = false; };
+  EXPECT_TRUE(log_->WaitForAcks(Soon(), stop));
+  EXPECT_EQ(sink_.waits, 1);
+  EXPECT_TRUE(IsTold(0));
 }
 
 // P-A5.4, of one log: its region is opened in place, as an opening of the

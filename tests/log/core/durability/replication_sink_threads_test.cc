@@ -62,17 +62,27 @@ class ThreadedSink final : public ReplicationSink {
   }
   void LocalPersisted(Lsn lsn) override { local_ = lsn; }
   void AdvanceBounds(const RingBounds& bounds) override { bounds_ = bounds; }
+  void BeginConfirmation() override {
+    {
+      const std::lock_guard lock(mutex_);
+      ++begun_;
+    }
+    posted_changed_.notify_one();
+  }
   void End(const absl::Status& /*why*/) override {}
   Polled Poll() override {
     const std::lock_guard lock(mutex_);
     arrived_ = false;
-    return std::exchange(taken_, acked_) != acked_ ? Polled::kMoved
-                                                   : Polled::kIdle;
+    const bool is_answered = std::exchange(taken_round_, answered_) != answered_;
+    return std::exchange(taken_, acked_) != acked_ || is_answered
+               ? Polled::kMoved
+               : Polled::kIdle;
   }
   ReplicationState replication_state() const override {
     return {.durable_lsn = std::min(local_, taken_),
             .reuse_limit = bounds_.ceiling,
-            .durable_head_lsn = bounds_.head.lsn};
+            .durable_head_lsn = bounds_.head.lsn,
+            .is_confirming = taken_round_ != begun_};
   }
   absl::Status status() const override { return absl::OkStatus(); }
   void WaitForActivity(Deadline) override {
@@ -93,15 +103,28 @@ class ThreadedSink final : public ReplicationSink {
     return posted_;
   }
 
+  // Rounds of confirmation that have begun.
+  uint64_t begun_rounds() {
+    const std::lock_guard lock(mutex_);
+    return begun_;
+  }
+  uint64_t answered_rounds() {
+    const std::lock_guard lock(mutex_);
+    return answered_;
+  }
+
   std::function<void()> on_advance;  // the next time
 
  private:
   void Acknowledge() {
     std::unique_lock lock(mutex_);
     for (;;) {
-      posted_changed_.wait(lock, [this] { return ended_ || acked_ < posted_; });
+      posted_changed_.wait(lock, [this] {
+        return ended_ || acked_ < posted_ || answered_ < begun_;
+      });
       if (ended_) return;
       acked_ = posted_;
+      answered_ = begun_;
       arrived_ = true;
       activity_.notify_all();
     }
@@ -115,6 +138,9 @@ class ThreadedSink final : public ReplicationSink {
   std::condition_variable activity_;
   Lsn posted_{0};
   Lsn acked_{0};
+  uint64_t begun_ = 0;  // rounds of confirmation
+  uint64_t answered_ = 0;
+  uint64_t taken_round_ = 0;
   bool arrived_ = false;
   bool woken_ = false;
   bool ended_ = false;
@@ -193,6 +219,57 @@ TEST(ReplicationSinkThreadsTest, ThreadsThatSleepAreWoken) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(log.durable_lsn(), Lsn(kThreads * kAppends));
   EXPECT_TRUE(log.Close().ok());
+}
+
+// RF6: each call waits for a round that began after it, and none waits for ever;
+// some wait on threads, and some leave a callback, which nobody else looks after
+// but the log's own thread.
+TEST(ReplicationSinkThreadsTest, ConfirmationsEndAndBeginAfterTheirCalls) {
+  constexpr int kThreads = 3;
+  constexpr int kCalls = 1000;
+  ThreadsLog world(1 << 20);
+  RingLog<LibpmemPersistence>& log = *world.log;
+  std::atomic<uint32_t> stop{0};
+  std::thread own([&] {
+    while (stop.load() == 0) {
+      const Deadline until = Deadline::In(std::chrono::hours(1));
+      while (log.WaitForAcks(until, stop) && stop.load() == 0) {
+      }
+    }
+  });
+  std::atomic<int> confirmed = 0;
+  const auto expect_later = [&](uint64_t before) {
+    EXPECT_GT(world.sink.answered_rounds(), before);
+    ++confirmed;
+  };
+  const auto call = [&](int thread) {
+    for (int i = 0; i < kCalls; ++i) {
+      const uint64_t before = world.sink.begun_rounds();
+      if (thread != 0) {
+        ASSERT_TRUE(log.ConfirmEpoch(Deadline()).ok());
+        expect_later(before);
+        continue;
+      }
+      std::atomic<uint32_t> is_told{0};
+      ASSERT_TRUE(log.OnEpochConfirmed([&](const absl::Status& status) {
+                       EXPECT_TRUE(status.ok()) << status;
+                       expect_later(before);
+                       is_told = 1;
+                       is_told.notify_one();
+                     })
+                      .ok());
+      is_told.wait(0);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) threads.emplace_back(call, i);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(confirmed, kThreads * kCalls);
+  EXPECT_LE(world.sink.begun_rounds(),
+            static_cast<uint64_t>(kThreads) * kCalls);
+  stop = 1;
+  log.waiter().WakeAll(stop);
+  own.join();
 }
 
 // A step has passed by a record, and ends when its force was begun: the thread
