@@ -81,6 +81,21 @@ absl::Status CheckPlace(Log& log, const service::Place& place) {
                : "Its LSN has no record"));
 }
 
+// Refuses a call for an LSN that this log has not got, once it is sure that no
+// other primary has it (P-H23); at once for any other reason.
+ServerUnaryReactor* RefuseConfirmed(const SharedUse& use, const UnaryCall& call,
+                                    const absl::Status& why) {
+  const Lsn head = (*use)->log().head_lsn();
+  if (!absl::IsOutOfRange(why)) return Refuse(call, ErrorOf(why, head));
+  (*use)->service().BeginRead(
+      service::Consistency::kLinearizable, Lsn(),
+      [use, call, why, head](const absl::StatusOr<Lsn>& confirmed) {
+        const absl::Status& told = confirmed.ok() ? why : confirmed.status();
+        call.Finish(ErrorOf(told, head).ToStatus());
+      });
+  return call.reactor();
+}
+
 // Answers when this record is durable. `Response` has a durable_lsn.
 template <class Response>
 ServerUnaryReactor* AnswerWhenDurable(const SharedUse& use,
@@ -99,7 +114,7 @@ ServerUnaryReactor* AnswerWhenDurable(const SharedUse& use,
         }
         (void)use;
       });
-  if (!waits.ok()) return Refuse(call, ErrorOf(waits, log.head_lsn()));
+  if (!waits.ok()) return RefuseConfirmed(use, call, waits);
   return call.reactor();
 }
 
@@ -321,7 +336,7 @@ ServerUnaryReactor* LogCalls::Force(grpc::CallbackServerContext* context,
   if (use == nullptr) return call.reactor();
   Log& log = (*use)->log();
   const absl::Status begun = log.BeginForce(Lsn(request->place().lsn()));
-  if (!begun.ok()) return Refuse(call, ErrorOf(begun, log.head_lsn()));
+  if (!begun.ok()) return RefuseConfirmed(use, call, begun);
   return AnswerWhenDurable(use, PlaceOf(request->place()), call, response);
 }
 
@@ -357,11 +372,11 @@ ServerUnaryReactor* LogCalls::Cleanup(grpc::CallbackServerContext* context,
   Log& log = (*use)->log();
   const Lsn through(request->through_lsn());
   if (through > log.durable_lsn()) {
-    return Refuse(call, ErrorOf(absl::OutOfRangeError(absl::StrCat(
-                                    "clean through LSN ", through.value,
-                                    ": the last durable one is ",
-                                    log.durable_lsn().value)),
-                                log.head_lsn()));
+    return RefuseConfirmed(use, call,
+                           absl::OutOfRangeError(absl::StrCat(
+                               "clean through LSN ", through.value,
+                               ": the last durable one is ",
+                               log.durable_lsn().value)));
   }
   (*use)->service().CleanupThrough(
       through, [=, &log](const absl::Status& status) {

@@ -56,7 +56,8 @@
 // * A change of the members (ChangeMembers) is no failure for a log with a
 //   replica of its own (LogOptions::path): it goes on in the next epoch, after
 //   a pause for one opening, at most 6 s. Meanwhile Reserve and Append wait,
-//   until their deadline, before they reserve; CleanupAll and Close wait, too.
+//   until their deadline, before they reserve; CleanupAll, Close and
+//   ConfirmEpoch wait, too.
 //   All other calls go on. The change gives no record an unknown outcome, and
 //   runs no callback. A reservation that stays open for longer than a second
 //   puts the change off. If replicas have promised the next epoch, and none can

@@ -18,7 +18,8 @@
 //   LT3. A tail keeps no record from being cleaned. A record that was cleaned
 //        before it was read gives OutOfRange; it is never skipped silently.
 // A primary that was overtaken by another one, and does not know it yet, shows
-// records up to its own durable LSN: correct ones, but not the newest.
+// records up to its own durable LSN: correct ones, but not the newest. After
+// Log::ConfirmEpoch a tail shows all that were durable when that call began.
 //
 // Thread safety: one thread per tail; any number of tails, concurrently with
 // any calls of the log.

@@ -449,6 +449,38 @@ TEST_F(LogCallsTest, ReadsTheRangeAndTheTagsThatAreAskedFor) {
             StatusCode::OUT_OF_RANGE);
 }
 
+// A log of one machine: its lock says that nobody else has it open.
+TEST_F(LogCallsTest, ConsistencyIsAsAsked) {
+  MustOpenClient();
+  MustAppend("a");
+  v1::ReadRequest request;
+  request.set_log("main");
+  for (const v1::Consistency consistency :
+       {v1::CONSISTENCY_UNSPECIFIED, v1::CONSISTENCY_LINEARIZABLE,
+        v1::CONSISTENCY_LOCAL}) {
+    request.set_consistency(consistency);
+    std::vector<v1::Record> records;
+    ASSERT_TRUE(client_->Read(request, &records).ok());
+    EXPECT_EQ(records.size(), 1U);
+  }
+  request.set_consistency(static_cast<v1::Consistency>(99));
+  std::vector<v1::Record> records;
+  const grpc::Status refused = client_->Read(request, &records);
+  EXPECT_EQ(refused.error_code(), StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.error_message(), HasSubstr("consistency 99"));
+  v1::GetStatusRequest about;
+  about.set_log("main");
+  for (const bool confirm : {false, true}) {
+    about.set_confirm(confirm);
+    grpc::ClientContext context;
+    v1::GetStatusResponse status;
+    ASSERT_TRUE(client_->stub().GetStatus(&context, about, &status).ok());
+    EXPECT_TRUE(status.is_primary());
+    EXPECT_EQ(status.is_confirmed(), confirm);
+    EXPECT_EQ(status.durable_lsn(), 2u);
+  }
+}
+
 // More than one message, and more than a window of gRPC.
 TEST_F(LogCallsTest, LongReadComesInMessages) {
   MustOpenClient();

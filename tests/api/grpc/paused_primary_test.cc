@@ -157,5 +157,35 @@ TEST_F(PausedServicePrimaryTest, ReadsOfAPrimaryThatWakesAreNotOld) {
             << " refused\n";
 }
 
+// An operator sees a primary that can reach nobody. Nobody reads from it as if
+// it were the only one.
+TEST_F(PausedServicePrimaryTest, PrimaryWithoutItsBackupsIsSeenAndNotRead) {
+  AwaitAllInSync();
+  AppendAs(*client_, "before");
+  const int primary = primary_;
+  for (int node = 1; node <= kNodes; ++node) {
+    if (node != primary) cluster_->Pause(node);
+  }
+  v1::GetStatusResponse status;
+  ASSERT_TRUE(StatusOf(*client_, false, &status).ok());
+  EXPECT_TRUE(status.is_primary());
+  EXPECT_FALSE(status.is_confirmed());
+  Tally local;
+  ReadOnce(*client_, v1::CONSISTENCY_LOCAL, "before", &local);
+  EXPECT_EQ(local.current, 1);
+  v1::ReadRequest settled;  // these records never change
+  settled.set_log("main");
+  settled.set_to_lsn(status.durable_lsn());
+  std::vector<v1::Record> records;
+  EXPECT_TRUE(client_->Read(settled, &records).ok());
+  EXPECT_EQ(records.size(), 1U);
+  // Until the log fails, as its backups are silent.
+  Tally linearizable;
+  ReadOnce(*client_, v1::CONSISTENCY_UNSPECIFIED, "before", &linearizable);
+  EXPECT_EQ(linearizable.refused, 1);
+  ASSERT_TRUE(StatusOf(*client_, true, &status).ok());
+  EXPECT_FALSE(status.is_confirmed());
+}
+
 }  // namespace
 }  // namespace alpheus::testing

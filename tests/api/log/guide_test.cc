@@ -253,6 +253,14 @@ absl::StatusOr<bool> OpenAgain(
   return survived;
 }
 
+absl::StatusOr<std::string> AnswerFrom(
+    alpheus::Log& log, const std::function<std::string(alpheus::Lsn)>& read) {
+  const absl::Status confirmed =
+      log.ConfirmEpoch(alpheus::Deadline::In(std::chrono::seconds(1)));
+  if (!confirmed.ok()) return confirmed;  // another one may know more
+  return read(log.durable_lsn());
+}
+
 absl::Status ServeWhilePrimary(
     alpheus::Candidate& candidate,
     const std::function<absl::Status(alpheus::Log&)>& append_one) {
@@ -655,9 +663,15 @@ TEST(GuideClusterTest, FailedPrimaryOpensAgain) {
   auto first = open(1, cluster.ReplicaPath(1));
   ASSERT_TRUE(first.ok()) << first.status();
   ASSERT_TRUE((*first)->Append("one").ok());
+  const auto last_lsn = [](alpheus::Lsn durable) {
+    return std::to_string(durable.value);
+  };
+  EXPECT_EQ(*AnswerFrom(**first, last_lsn), "1");
   const auto second = open(2, "");
   ASSERT_TRUE(second.ok()) << second.status();
   ASSERT_TRUE((*second)->Append("two").ok());
+  EXPECT_TRUE(absl::IsAborted(AnswerFrom(**first, last_lsn).status()));
+  EXPECT_EQ(*AnswerFrom(**second, last_lsn), "2");
   const absl::Status failure = (*first)->Append("three").status();
   EXPECT_TRUE(absl::IsAborted(failure)) << failure;
   EXPECT_EQ(OutcomeOf(failure), Outcome::kUnknown);

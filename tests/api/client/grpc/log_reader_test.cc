@@ -84,6 +84,15 @@ TEST_F(LogReaderTest, ReadsFromARecordToAnother) {
   EXPECT_EQ(NextOf(*reader), "(end)");
 }
 
+TEST_F(LogReaderTest, LocalReadShowsWhatTheNodeHas) {
+  for (const char* text : {"a", "b"}) MustAppend(text);
+  const auto reader = Start(
+      {.follows = false, .consistency = client::Consistency::kLocal});
+  EXPECT_EQ(NextOf(*reader), "a");
+  EXPECT_EQ(NextOf(*reader), "b");
+  EXPECT_EQ(NextOf(*reader), "(end)");
+}
+
 TEST_F(LogReaderTest, EmptyLogEndsAtOnce) {
   const auto reader = Start({.follows = false});
   EXPECT_EQ(NextOf(*reader), "(end)");

@@ -126,6 +126,14 @@ class LogClientTest(ClusterCase):
             [record.data for record in self.log.read(places[1].lsn,
                                                      places[3].lsn)],
             [b"1", b"2", b"3"])
+        self.assertEqual(
+            [record.data for record in self.log.read(
+                places[3].lsn, consistency=alpheus.Consistency.LOCAL)],
+            [b"3", b"4"])
+
+    def test_status_is_confirmed_if_it_is_asked_for(self):
+        self.assertTrue(self.log.status(confirm=True).is_confirmed)
+        self.assertFalse(self.log.status().is_confirmed)
 
     def test_append_whose_condition_does_not_hold_is_not_in_the_log(self):
         lsn = self.log.append(b"a").result(PATIENCE).place.lsn

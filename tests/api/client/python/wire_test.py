@@ -12,7 +12,7 @@ import grpc
 
 from alpheus import errors, wire
 from alpheus.v1 import log_service_pb2 as pb
-from alpheus.values import Durability, Payload, Place
+from alpheus.values import Consistency, Durability, Payload, Place
 
 
 class _Error(grpc.RpcError):
@@ -50,6 +50,16 @@ class DurabilityTest(unittest.TestCase):
              for durability in Durability},
             {name.replace("DURABILITY_", ""): number
              for name, number in pb.Durability.items() if number != 0})
+
+
+class ConsistencyTest(unittest.TestCase):
+
+    def test_each_has_its_number(self):
+        self.assertEqual(
+            {consistency.name: wire.consistency_of(consistency)
+             for consistency in Consistency},
+            {name.replace("CONSISTENCY_", ""): number
+             for name, number in pb.Consistency.items() if number != 0})
 
 
 class DetailsTest(unittest.TestCase):

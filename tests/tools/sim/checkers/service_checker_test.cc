@@ -200,6 +200,14 @@ TEST_F(ServiceCheckerTest, RefusalForAConditionThatHoldsIsSeen) {
   EXPECT_EQ(violated(), "SVC5");
 }
 
+TEST_F(ServiceCheckerTest, ReadThatLacksWhatWasKnownIsSeen) {
+  checker_.HasRead(kEpoch, /*known=*/Lsn(7), /*through=*/Lsn(7));
+  checker_.HasRead(kEpoch, Lsn(7), Lsn(8));
+  EXPECT_EQ(violated(), "");
+  checker_.HasRead(kEpoch, Lsn(8), Lsn(7));
+  EXPECT_EQ(violated(), "SVC8");
+}
+
 TEST_F(ServiceCheckerTest, ClientThatIsForgottenIsSeen) {
   const ClientId ending = {{kEpoch, Lsn(7)}};
   checker_.Closes(ending);
