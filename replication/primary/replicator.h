@@ -74,8 +74,8 @@
 // May block: Poll for the fabric's lock (fabric.h), for page faults of the own
 // ring (primary_session.h), and for the observer's OnPoll (member_upkeep.h).
 // The other calls of the sink for the first two.
-// References: protocol P-A3.3, P-A3.6, P-A3.8, P-H20 to P-H23; Arcadia §4.1, §4.4;
-// replication_sink.h.
+// References: protocol P-A3.3, P-A3.6, P-A3.8, P-H20 to P-H23; Arcadia §4.1,
+// §4.4; replication_sink.h.
 #ifndef ALPHEUS_REPLICATION_PRIMARY_REPLICATOR_H_
 #define ALPHEUS_REPLICATION_PRIMARY_REPLICATOR_H_
 

@@ -372,11 +372,11 @@ ServerUnaryReactor* LogCalls::Cleanup(grpc::CallbackServerContext* context,
   Log& log = (*use)->log();
   const Lsn through(request->through_lsn());
   if (through > log.durable_lsn()) {
-    return RefuseConfirmed(use, call,
-                           absl::OutOfRangeError(absl::StrCat(
-                               "clean through LSN ", through.value,
-                               ": the last durable one is ",
-                               log.durable_lsn().value)));
+    return RefuseConfirmed(
+        use, call,
+        absl::OutOfRangeError(absl::StrCat("clean through LSN ", through.value,
+                                           ": the last durable one is ",
+                                           log.durable_lsn().value)));
   }
   (*use)->service().CleanupThrough(
       through, [=, &log](const absl::Status& status) {

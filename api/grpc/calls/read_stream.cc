@@ -44,19 +44,19 @@ std::optional<CallError> ReadStream::Enter(service::ServedLogs& logs) {
     use_ = use;
   }
   (*use)->Join(shared_from_this());
-  (*use)->service().BeginRead(ConsistencyOf(request_.consistency()),
-                              Lsn(request_.to_lsn()),
-                              [stream = shared_from_this()](
-                                  const absl::StatusOr<Lsn>& durable) {
-                                stream->OnBegun(durable);
-                              });
+  (*use)->service().BeginRead(
+      ConsistencyOf(request_.consistency()), Lsn(request_.to_lsn()),
+      [stream = shared_from_this()](const absl::StatusOr<Lsn>& durable) {
+        stream->OnBegun(durable);
+      });
   const MutexLock lock(mutex_);
   is_starting_ = false;
   if (begun_) Begin();
   return std::nullopt;
 }
 
-// A read may take long, and the thread is the log's, unless it is that of Start.
+// A read may take long, and the thread is the log's, unless it is that of
+// Start.
 void ReadStream::OnBegun(const absl::StatusOr<Lsn>& durable) {
   const MutexLock lock(mutex_);
   begun_ = durable;
@@ -80,8 +80,8 @@ std::optional<CallError> ReadStream::Open() {
   last_ = request_.to_lsn() == 0 ? durable : Lsn(request_.to_lsn());
   if (last_ > durable) {
     return ErrorOf(absl::OutOfRangeError(absl::StrCat(
-                       "read to LSN ", last_.value, ": the last durable one is ",
-                       durable.value)),
+                       "read to LSN ", last_.value,
+                       ": the last durable one is ", durable.value)),
                    log.head_lsn());
   }
   absl::StatusOr<std::unique_ptr<RecordReader>> reader =

@@ -2,10 +2,11 @@
 // read_stream: durable records of a log, from one LSN to another.
 //
 // Idea: the log says first how far the read goes (ServiceLog::BeginRead), and
-// may have to ask its backups for that. The answer comes on a thread of the log,
-// which goes on at once: the readers' thread begins to read. Then one message is
-// under way at a time. The next one is read when it has left, on gRPC's thread,
-// so a slow client takes one message of memory, and no other one waits for it.
+// may have to ask its backups for that. The answer comes on a thread of the
+// log, which goes on at once: the readers' thread begins to read. Then one
+// message is under way at a time. The next one is read when it has left, on
+// gRPC's thread, so a slow client takes one message of memory, and no other one
+// waits for it.
 //
 // Invariants:
 //   RDS1. The stream has left the log soon after that is drained, whether or

@@ -33,15 +33,15 @@
 //   SLG7. A client's record leaves room for a table of all clients. So a log
 //         that takes no more requests can still be cleaned.
 //   SLG8. A linearizable read shows each record, through the LSN that it asks
-//         for, that anybody knew to be durable when it began (P-INV-23). It asks
-//         nobody if that LSN is durable here: such records never change.
+//         for, that anybody knew to be durable when it began (P-INV-23). It
+//         asks nobody if that LSN is durable here: such records never change.
 // Crash states: none of its own. After a crash another one is made from the
 // recovered records.
 // Thread safety: all members by many threads. Verdicts may be used by any. A
 // function that is called once something is durable may be called inside of a
 // call of this object, under its lock. So it may call nothing here.
-// References: docs/design/service.md; protocol P-E20, P-E29, P-E30, P-H23, P-Z1,
-// P-Z6.
+// References: docs/design/service.md; protocol P-E20, P-E29, P-E30, P-H23,
+// P-Z1, P-Z6.
 #ifndef ALPHEUS_API_SERVICE_LOG_SERVICE_LOG_H_
 #define ALPHEUS_API_SERVICE_LOG_SERVICE_LOG_H_
 
@@ -169,8 +169,8 @@ class ServiceLog {
               const std::function<void(const absl::Status&)>& done);
 
   // Begins a read through this LSN; 0: through the last durable one. Calls
-  // `done` once with the LSN that is durable then, or with the log's failure. It
-  // may be called before this returns; see Log::OnEpochConfirmed.
+  // `done` once with the LSN that is durable then, or with the log's failure.
+  // It may be called before this returns; see Log::OnEpochConfirmed.
   void BeginRead(Consistency consistency, Lsn through,
                  const std::function<void(const absl::StatusOr<Lsn>&)>& done);
 

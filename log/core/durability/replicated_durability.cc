@@ -34,13 +34,13 @@ ReplicatedDurability<P>::ReplicatedDurability(
     const LogDurabilityParts<P>& parts, const LogDurabilityStart& start,
     const ReplicationParts& replication)
     : ReplicatedForcing<P>(parts, start, replication),
-      LogDurability<P>(parts, own_forcer,
-                       {.own_replica = own_forcer.durable_lsn_word(),
-                        .quorum = replicated_forcer.durable_lsn_word(),
-                        .all_in_sync = replicated_forcer.in_sync_lsn_word(),
-                        .confirmed_round =
-                            replicated_forcer.confirmed_round_word()},
-                       /*is_replicated=*/true),
+      LogDurability<P>(
+          parts, own_forcer,
+          {.own_replica = own_forcer.durable_lsn_word(),
+           .quorum = replicated_forcer.durable_lsn_word(),
+           .all_in_sync = replicated_forcer.in_sync_lsn_word(),
+           .confirmed_round = replicated_forcer.confirmed_round_word()},
+          /*is_replicated=*/true),
       watch_(replication.watch) {}
 
 template <Persistence P>

@@ -151,8 +151,8 @@ typename ReplicatedForcer<P>::Stepped ReplicatedForcer<P>::StepLocked(Lsn lsn) {
     is_offered = lsn > offered_.lsn && OfferFinished();
   }
   EndSinkIfFailed();
-  const bool is_news = is_offered || sink_.Poll() != Polled::kIdle ||
-                       has_announced || has_begun;
+  const bool is_news =
+      is_offered || sink_.Poll() != Polled::kIdle || has_announced || has_begun;
   if (!is_news && has_published_) return {};
   has_published_ = true;
   const ReplicationState state = sink_.replication_state();

@@ -48,8 +48,8 @@
 // faults of the ring, for the locks of the Forcer, for the Reclaimer's lock
 // (another thread may hold it over a superline update), and for what the sink's
 // Poll waits for (replication_sink.h). Other threads then don't step.
-// References: protocol P-A3.3, P-A3.6, P-A3.8, P-L4, P-H20, P-H22, P-H23; Arcadia
-// §4.3, §4.4, §5.3.
+// References: protocol P-A3.3, P-A3.6, P-A3.8, P-L4, P-H20, P-H22, P-H23;
+// Arcadia §4.3, §4.4, §5.3.
 #ifndef ALPHEUS_LOG_CORE_DURABILITY_REPLICATED_FORCER_H_
 #define ALPHEUS_LOG_CORE_DURABILITY_REPLICATED_FORCER_H_
 

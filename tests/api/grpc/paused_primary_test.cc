@@ -152,9 +152,9 @@ TEST_F(PausedServicePrimaryTest, ReadsOfAPrimaryThatWakesAreNotOld) {
   EXPECT_GE(linearizable.current + linearizable.refused, kReaders);
   // No test depends on it.
   std::cout << "local reads: " << local.old << " old, " << local.current
-            << " current, " << local.refused << " refused; linearizable: "
-            << linearizable.current << " current, " << linearizable.refused
-            << " refused\n";
+            << " current, " << local.refused
+            << " refused; linearizable: " << linearizable.current
+            << " current, " << linearizable.refused << " refused\n";
 }
 
 // An operator sees a primary that can reach nobody. Nobody reads from it as if

@@ -277,15 +277,15 @@ void ServiceServer::Clean(ServiceConnectionId connection,
 
 void ServiceServer::Read(ServiceConnectionId connection,
                          const ServiceMessage& message) {
-  service_.BeginRead(
-      message.consistency, Lsn(),
-      [this, connection](const absl::StatusOr<Lsn>& durable) {
-        connections_.Answer(connection,
-                            {.kind = Kind::kRead,
-                             .is_unknown = !durable.ok(),
-                             .epoch = epoch(),
-                             .through = durable.ok() ? *durable : Lsn(0)});
-      });
+  service_.BeginRead(message.consistency, Lsn(),
+                     [this, connection](const absl::StatusOr<Lsn>& durable) {
+                       connections_.Answer(
+                           connection,
+                           {.kind = Kind::kRead,
+                            .is_unknown = !durable.ok(),
+                            .epoch = epoch(),
+                            .through = durable.ok() ? *durable : Lsn(0)});
+                     });
 }
 
 void ServiceServer::AnswerWhenSettled(ServiceConnectionId connection,

@@ -255,9 +255,10 @@ bool ServiceChecker::HasMismatch(const Request& request, Lsn next, Lsn told) {
 
 void ServiceChecker::HasRead(Epoch epoch, Lsn known, Lsn through) {
   if (through >= known) return;
-  Violate("SVC8", absl::StrCat("a read by epoch ", epoch.value, " ends with LSN ",
-                               through.value, ", and LSN ", known.value,
-                               " was known to be durable when it was sent"));
+  Violate("SVC8",
+          absl::StrCat("a read by epoch ", epoch.value, " ends with LSN ",
+                       through.value, ", and LSN ", known.value,
+                       " was known to be durable when it was sent"));
 }
 
 void ServiceChecker::HasNoClient(ClientId client) {

@@ -86,8 +86,8 @@ TEST_F(LogReaderTest, ReadsFromARecordToAnother) {
 
 TEST_F(LogReaderTest, LocalReadShowsWhatTheNodeHas) {
   for (const char* text : {"a", "b"}) MustAppend(text);
-  const auto reader = Start(
-      {.follows = false, .consistency = client::Consistency::kLocal});
+  const auto reader =
+      Start({.follows = false, .consistency = client::Consistency::kLocal});
   EXPECT_EQ(NextOf(*reader), "a");
   EXPECT_EQ(NextOf(*reader), "b");
   EXPECT_EQ(NextOf(*reader), "(end)");

@@ -510,8 +510,8 @@ TEST_F(ServiceLogTest, LogThatHasNoRoomForTheTableIsNotCleaned) {
   EXPECT_EQ(log_->head_lsn(), Lsn(1));
 }
 
-// SLG8. Its end is taken once the epoch is confirmed: a later primary would have
-// been heard of.
+// SLG8. Its end is taken once the epoch is confirmed: a later primary would
+// have been heard of.
 TEST_F(ServiceLogTest, LinearizableReadWaitsForAConfirmation) {
   Begun();
   const auto told = Reads(Consistency::kLinearizable);

@@ -73,7 +73,8 @@ class ThreadedSink final : public ReplicationSink {
   Polled Poll() override {
     const std::lock_guard lock(mutex_);
     arrived_ = false;
-    const bool is_answered = std::exchange(taken_round_, answered_) != answered_;
+    const bool is_answered =
+        std::exchange(taken_round_, answered_) != answered_;
     return std::exchange(taken_, acked_) != acked_ || is_answered
                ? Polled::kMoved
                : Polled::kIdle;
@@ -221,9 +222,9 @@ TEST(ReplicationSinkThreadsTest, ThreadsThatSleepAreWoken) {
   EXPECT_TRUE(log.Close().ok());
 }
 
-// RF6: each call waits for a round that began after it, and none waits for ever;
-// some wait on threads, and some leave a callback, which nobody else looks after
-// but the log's own thread.
+// RF6: each call waits for a round that began after it, and none waits for
+// ever; some wait on threads, and some leave a callback, which nobody else
+// looks after but the log's own thread.
 TEST(ReplicationSinkThreadsTest, ConfirmationsEndAndBeginAfterTheirCalls) {
   constexpr int kThreads = 3;
   constexpr int kCalls = 1000;
