@@ -31,6 +31,7 @@ constexpr int64_t kClaimConnectNanos = 2'000'000;
 constexpr int64_t kDrainNanos = 3'000'000;
 constexpr int64_t kSuccessionNanos = 40'000'000;
 constexpr int64_t kRestNanos = 500'000;
+constexpr int64_t kConfirmNanos = 5'000'000;  // patience
 
 }  // namespace
 
@@ -459,6 +460,32 @@ void PrimaryProcess::StartClients() {
   }
   for (int i = 0; i < world_.options().clients; ++i) {
     StartClient([this, i] { RunClient(i); });
+  }
+  // Of other logs clients of the service ask for it (service_reader.h).
+  if (is_member_ && world_.options().background_actors.online) {
+    StartClient([this] { RunConfirmingClient(); });
+  }
+}
+
+void PrimaryProcess::RunConfirmingClient() {
+  Random random(world_.options().seed ^ (0xc0f1 + number_));
+  while (!is_closing()) {
+    const auto think = static_cast<int64_t>(random.Below(
+        static_cast<uint64_t>(world_.options().think_ns_max) + 1));
+    world_.threads().SleepUntil(world_.now() + think);
+    if (is_closing()) return;
+    const Lsn known = world_.history().chosen_end() - 1;
+    const BegunCall call =
+        Begin(ClientCall::kConfirmEpoch,
+              Deadline::AtNanos(clock_.NowNanos() + kConfirmNanos));
+    if (!Returned(call, known, log_->ConfirmEpoch(call.deadline))) continue;
+    ++world_.counters().confirmations;
+    if (log_->durable_lsn() >= known) continue;
+    world_.oracle().Violate(
+        "P-INV-23",
+        absl::StrCat("primary ", number_, " is confirmed, and durable is LSN ",
+                     log_->durable_lsn().value, "; LSN ", known.value,
+                     " was known to be durable when it was asked"));
   }
 }
 

@@ -138,6 +138,8 @@ class PrimaryProcess {
   void Changed(const recovery::EpochSuccession::Change& change);
   void ClaimRegion();
   void StartClients();
+  // Confirms the epoch again and again (P-INV-23).
+  void RunConfirmingClient();
   void RunClient(int number);
   void Serve();
   void EndInOrder();

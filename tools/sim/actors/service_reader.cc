@@ -16,8 +16,7 @@ using service::Consistency;
 
 namespace {
 
-// Longer than most pauses: a primary that goes on answers what came meanwhile.
-constexpr int64_t kReaderPatienceNanos = 50'000'000;
+constexpr int64_t kReaderPatienceNanos = 10'000'000;
 // One read in this many asks for what the process has.
 constexpr uint64_t kLocalOdds = 4;
 

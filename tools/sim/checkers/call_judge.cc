@@ -20,7 +20,7 @@ struct Row {
   Code other = Code::kOk;  // one more error that it may have
 };
 
-constexpr std::array<Row, 12> kRows = {{
+constexpr std::array<Row, 13> kRows = {{
     {"reserve", true, true, true, true, Code::kResourceExhausted},
     // Touches memory that the caller has.
     {"copy", false, false, false, false},
@@ -31,6 +31,7 @@ constexpr std::array<Row, 12> kRows = {{
     {"wait", true, true, true, false},
     {"ask to be told", false, false, true, false},
     {"ask for a confirmation", false, false, true, false},
+    {"confirm", true, false, true, false},
     {"clean", false, false, true, true, Code::kNotFound},
     {"clean through", false, false, true, true},
     // Open reservations of anybody.

@@ -48,6 +48,7 @@ enum class ClientCall {
   kWaitDurable,
   kOnDurable,
   kOnEpochConfirmed,
+  kConfirmEpoch,
   kCleanup,
   kCleanupThrough,
   kCleanupAll,

@@ -124,7 +124,8 @@ std::string Describe(const Totals& totals) {
       "service    %12d clients, %d requests; %d resumed, %d requests found, %d "
       "copies given up, %d superseded; %d refused for a condition, %d by a log "
       "of before; %d cleanings; %d reads, %d of what a process has, %d of "
-      "these by a log of before\n",
+      "these by a log of before\n"
+      "confirmed  %12d calls, beside reads of the service\n",
       counters.scrubs, counters.own_scrubs, counters.repaired_places,
       counters.repaired_records, counters.repaired_durable,
       counters.regions_released, counters.malformed_requests,
@@ -135,7 +136,7 @@ std::string Describe(const Totals& totals) {
       counters.service_superseded, counters.service_mismatches,
       counters.service_late_mismatches, counters.service_cleanings,
       counters.service_reads, counters.service_local_reads,
-      counters.service_old_reads);
+      counters.service_old_reads, counters.confirmations);
   absl::StrAppendFormat(&text,
                         "events     %12d, %.0f/s per core\n"
                         "time       %12.3f virtual seconds in %.3f of a core\n",
