@@ -98,6 +98,66 @@ TEST(ReplicatedLogTest, AppendCostsOneOfEachPerBackup) {
   }
 }
 
+// P-A3.8: one message to each backup, one ack of each, and nothing is persisted.
+TEST(ReplicatedLogTest, ConfirmationCostsOneMessagePerBackup) {
+  ReplicatedLog world(
+      {.backups = 2,
+       .replicator = {.write_quorum = 2, .replica_count = 3}});
+  ASSERT_TRUE(world.Append(100).ok());
+  while (!world.replication().is_idle()) {
+    world.fabric().WaitForActivity(Deadline());
+    world.log().Poll();
+  }
+  const uint64_t fences = world.pmem().fence_count();
+  const uint64_t backup_fences = world.backup(0).pmem.fence_count();
+  const uint64_t writes =
+      world.fabric().executed(Operation::kWriteImmediate);
+  const uint64_t sends = world.fabric().executed(Operation::kSend);
+  const uint64_t acks = world.backup(0).fabric.executed(Operation::kSend);
+  uint64_t round_trips = 0;
+  world.SetElsewhere([&] {
+    ++round_trips;
+    for (int i = 0; i < world.backups(); ++i) world.backup(i).Serve();
+  });
+  ASSERT_TRUE(world.log().ConfirmEpoch(Deadline()).ok());
+  EXPECT_EQ(round_trips, 1u);
+  EXPECT_EQ(world.fabric().executed(Operation::kSend), sends + 2);
+  EXPECT_EQ(world.fabric().executed(Operation::kWriteImmediate), writes);
+  EXPECT_EQ(world.backup(0).fabric.executed(Operation::kSend), acks + 1);
+  EXPECT_EQ(world.pmem().fence_count(), fences);
+  EXPECT_EQ(world.backup(0).pmem.fence_count(), backup_fences);
+}
+
+// Each opening needs all replicas, so this process's own says enough.
+TEST(ReplicatedLogTest, ConfirmationCostsNothingWhereAllMustPromise) {
+  ReplicatedLog world(
+      {.backups = 1,
+       .replicator = {.write_quorum = 2, .replica_count = 2}});
+  ASSERT_TRUE(world.Append(100).ok());
+  world.SetAnswers(false);
+  EXPECT_TRUE(world.log().ConfirmEpoch(Deadline()).ok());
+  EXPECT_EQ(world.fabric().executed(Operation::kSend), 0u);
+  // A record on its way may be durable already.
+  EXPECT_TRUE(
+      absl::IsDeadlineExceeded(world.Append(100, world.Soon()).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(world.log().ConfirmEpoch(world.Soon())));
+  world.SetAnswers(true);
+  EXPECT_TRUE(world.log().ConfirmEpoch(Deadline()).ok());
+  EXPECT_EQ(world.log().durable_lsn(), Lsn(2));
+}
+
+// The primary's process was stopped, and a backup has ended its session since.
+TEST(ReplicatedLogTest, LogWithoutItsBackupsIsNotConfirmed) {
+  ReplicatedLog world(
+      {.backups = 2,
+       .replicator = {.write_quorum = 2, .replica_count = 3}});
+  ASSERT_TRUE(world.Append(100).ok());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(world.replication().Disconnected(world.backup(i).connection));
+  }
+  EXPECT_TRUE(absl::IsAborted(world.log().ConfirmEpoch(Deadline())));
+}
+
 // Several records need only one batch, too.
 TEST(ReplicatedLogTest, RecordsThatWaitGoTogether) {
   ReplicatedLog world({});
