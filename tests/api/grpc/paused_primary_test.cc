@@ -158,8 +158,8 @@ TEST_F(PausedServicePrimaryTest, ReadsOfAPrimaryThatWakesAreNotOld) {
 }
 
 // An operator sees a primary that can reach nobody. Nobody reads from it as if
-// it were the only one. Its log fails when its backups were silent for a second,
-// which may be over at any step.
+// it were the only one. Its log fails when its backups were silent for a
+// second, which may be over at any step.
 TEST_F(PausedServicePrimaryTest, PrimaryWithoutItsBackupsIsSeenAndNotRead) {
   AwaitAllInSync();
   AppendAs(*client_, "before");

@@ -98,11 +98,11 @@ TEST(ReplicatedLogTest, AppendCostsOneOfEachPerBackup) {
   }
 }
 
-// P-A3.8: one message to each backup, one ack of each, and nothing is persisted.
+// P-A3.8: one message to each backup, one ack of each, and nothing is
+// persisted.
 TEST(ReplicatedLogTest, ConfirmationCostsOneMessagePerBackup) {
   ReplicatedLog world(
-      {.backups = 2,
-       .replicator = {.write_quorum = 2, .replica_count = 3}});
+      {.backups = 2, .replicator = {.write_quorum = 2, .replica_count = 3}});
   ASSERT_TRUE(world.Append(100).ok());
   while (!world.replication().is_idle()) {
     world.fabric().WaitForActivity(Deadline());
@@ -110,8 +110,7 @@ TEST(ReplicatedLogTest, ConfirmationCostsOneMessagePerBackup) {
   }
   const uint64_t fences = world.pmem().fence_count();
   const uint64_t backup_fences = world.backup(0).pmem.fence_count();
-  const uint64_t writes =
-      world.fabric().executed(Operation::kWriteImmediate);
+  const uint64_t writes = world.fabric().executed(Operation::kWriteImmediate);
   const uint64_t sends = world.fabric().executed(Operation::kSend);
   const uint64_t acks = world.backup(0).fabric.executed(Operation::kSend);
   uint64_t round_trips = 0;
@@ -131,8 +130,7 @@ TEST(ReplicatedLogTest, ConfirmationCostsOneMessagePerBackup) {
 // Each opening needs all replicas, so this process's own says enough.
 TEST(ReplicatedLogTest, ConfirmationCostsNothingWhereAllMustPromise) {
   ReplicatedLog world(
-      {.backups = 1,
-       .replicator = {.write_quorum = 2, .replica_count = 2}});
+      {.backups = 1, .replicator = {.write_quorum = 2, .replica_count = 2}});
   ASSERT_TRUE(world.Append(100).ok());
   world.SetAnswers(false);
   EXPECT_TRUE(world.log().ConfirmEpoch(Deadline()).ok());
@@ -149,8 +147,7 @@ TEST(ReplicatedLogTest, ConfirmationCostsNothingWhereAllMustPromise) {
 // The primary's process was stopped, and a backup has ended its session since.
 TEST(ReplicatedLogTest, LogWithoutItsBackupsIsNotConfirmed) {
   ReplicatedLog world(
-      {.backups = 2,
-       .replicator = {.write_quorum = 2, .replica_count = 3}});
+      {.backups = 2, .replicator = {.write_quorum = 2, .replica_count = 3}});
   ASSERT_TRUE(world.Append(100).ok());
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(world.replication().Disconnected(world.backup(i).connection));

@@ -470,8 +470,8 @@ void PrimaryProcess::StartClients() {
 void PrimaryProcess::RunConfirmingClient() {
   Random random(world_.options().seed ^ (0xc0f1 + number_));
   while (!is_closing()) {
-    const auto think = static_cast<int64_t>(random.Below(
-        static_cast<uint64_t>(world_.options().think_ns_max) + 1));
+    const auto think = static_cast<int64_t>(
+        random.Below(static_cast<uint64_t>(world_.options().think_ns_max) + 1));
     world_.threads().SleepUntil(world_.now() + think);
     if (is_closing()) return;
     const Lsn known = world_.history().chosen_end() - 1;
