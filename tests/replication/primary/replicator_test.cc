@@ -745,6 +745,23 @@ TEST_F(ReplicatorTest, CompletionsAreNoSignOfTheProgram) {
   EXPECT_EQ(replicator_->in_sync(), 0u);
 }
 
+// RPR9. The records are durable by the adapter's word; the program of a backup
+// may have promised another epoch.
+TEST_F(ReplicatorTest, CompletionsConfirmNothing) {
+  Make({.write_quorum = 2, .replica_count = 3, .has_local_replica = false}, 3,
+       1 << 20, /*joiners=*/0, replication::SessionTerms().batch_bytes_max,
+       *replication::ParsePlatform("mhp,infiniband"));
+  replicator_->BeginConfirmation();
+  Append();
+  TakeAll();
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  EXPECT_TRUE(IsConfirming());
+  Serve(0);
+  EXPECT_TRUE(IsConfirming());
+  Serve(1);
+  EXPECT_FALSE(IsConfirming());
+}
+
 // P-H20. Where one replica is enough, the own one too.
 TEST_F(ReplicatorTest, NothingIsDurableOnceTheLogWasEnded) {
   Make({.write_quorum = 1}, 1);
