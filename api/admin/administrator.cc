@@ -136,4 +136,14 @@ absl::StatusOr<Uuid> ClusterAdministrator::CreateLog(
   return Log::Format(options);
 }
 
+absl::StatusOr<DeletedLog> ClusterAdministrator::DeleteLog(
+    const std::string& log, const OrderBounds& bounds) {
+  DeleteLogOptions options;
+  options.cluster_file = cluster_file_;
+  options.log_name = log;
+  options.timeout_ms = bounds.timeout_ms;
+  options.as_node = node_;
+  return ::alpheus::DeleteLog(options);
+}
+
 }  // namespace alpheus

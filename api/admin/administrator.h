@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // administrator: the orders of an operator to a cluster, as a node of it
 // carries them out for others: those of `alpheus elect`, `drain`, `scrub`,
-// `replace`, `reconfigure` and `format`.
+// `replace`, `reconfigure`, `format` and `delete-log`.
 //
 // Idea: the node is one more place from which these orders are given, by the
 // same calls as those of the command line, and with the node's own cluster
@@ -28,6 +28,7 @@
 #include "alpheus/candidate.h"
 #include "alpheus/recovery_report.h"
 #include "api/admin/cluster_scrub.h"
+#include "api/admin/delete_log.h"
 #include "log/base/ids.h"
 
 namespace alpheus {
@@ -36,7 +37,7 @@ namespace alpheus {
 struct OrderBounds {
   uint32_t timeout_ms = 0;
   // Asked several times a second; true: the caller waits no more. A change of
-  // the members, and the making of a log, don't ask.
+  // the members, and the making and the deletion of a log, don't ask.
   std::function<bool()> gives_up = {};
 };
 
@@ -73,6 +74,9 @@ class Administrator {
   virtual absl::StatusOr<Uuid> CreateLog(const std::string& log,
                                          uint64_t region_bytes,
                                          const OrderBounds& bounds) = 0;
+  // Deletes a log for good, as DeleteLog (delete_log.h).
+  virtual absl::StatusOr<DeletedLog> DeleteLog(const std::string& log,
+                                               const OrderBounds& bounds) = 0;
 };
 
 // Carries orders out.
@@ -98,6 +102,8 @@ class ClusterAdministrator final : public Administrator {
       const OrderBounds& bounds) override;
   absl::StatusOr<Uuid> CreateLog(const std::string& log, uint64_t region_bytes,
                                  const OrderBounds& bounds) override;
+  absl::StatusOr<DeletedLog> DeleteLog(const std::string& log,
+                                       const OrderBounds& bounds) override;
 
  private:
   const std::string cluster_file_;

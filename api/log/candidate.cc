@@ -26,6 +26,7 @@
 #include "quorum/membership/membership.h"
 #include "recovery/election/candidacy.h"
 #include "recovery/election/membership_entries.h"
+#include "recovery/protocol/deletion.h"
 #include "recovery/protocol/messages.h"
 #include "recovery/resync/epoch_succession.h"
 
@@ -301,6 +302,7 @@ class Candidate::Stander {
     return log_options_.replication.log_name;
   }
   absl::Status Withdrawn() const {
+    if (!ended_.ok()) return ended_;
     return absl::CancelledError(
         absl::StrCat("log ", LogName(), ": this process stands no more"));
   }
@@ -508,6 +510,9 @@ class Candidate::Stander {
       }
       Say(absl::StrCat("log ", LogName(),
                        ": not opened: ", engine.status().message()));
+      if (recovery::DeletionBy(engine.status()) == Deletion::kDecided) {
+        return EndForGood(engine.status());
+      }
       candidacy_.OpeningFailed();
       return;
     }
@@ -528,6 +533,16 @@ class Candidate::Stander {
       give_back_ = absl::OkStatus();
       is_out_ = true;
       elected_ = std::move(log);
+    }
+    Changed();
+  }
+
+  // CAN6.
+  void EndForGood(const absl::Status& why) {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = why;
+      is_withdrawn_ = true;
     }
     Changed();
   }
@@ -621,6 +636,7 @@ class Candidate::Stander {
   std::shared_ptr<Log> elected_;  // until somebody takes it
   absl::Status give_back_;        // why; OK: it need not be
   absl::Status last_failure_;
+  absl::Status ended_;  // not OK: why it stands no more (CAN6)
   PrimaryReport primary_;
   BackgroundThread thread_;
 };

@@ -32,6 +32,7 @@
 #include "recovery/opening/log_creation.h"
 #include "recovery/opening/opening_quorums.h"
 #include "recovery/protocol/control_call.h"
+#include "recovery/protocol/deletion.h"
 #include "recovery/protocol/opening_peer.h"
 #include "recovery/resync/epoch_succession.h"
 #include "recovery/resync/member_upkeep.h"
@@ -437,6 +438,9 @@ class Opener {
       const bool may_go_on =
           tries_.until_deadline || opening_.whole_reports != saw_all;
       if (!again || !may_go_on || deadline_.HasPassed(now)) {
+        if (recovery::DeletionBy(opened.status()) != Deletion::kNone) {
+          return opened.status();
+        }
         return WithRefusal(opened.status(), refusal);
       }
       refusal = opened.status();
@@ -581,9 +585,12 @@ absl::Status CheckIsOwn(const LogOptions& options,
 }
 
 // Checks that the daemon keeps the replica for no later primary than those that
-// this process knew of. Errors: Aborted.
+// this process knew of, and that it is not deleted. Errors: Aborted, NotFound.
 absl::Status CheckNotRefused(const LogOptions& options,
                              const recovery::ControlCall& release) {
+  if (recovery::DeletionBy(release.status()) != Deletion::kNone) {
+    return release.status();
+  }
   const auto* const refused =
       release.reply().has_value()
           ? std::get_if<recovery::Refused>(&*release.reply())

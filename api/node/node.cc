@@ -26,6 +26,8 @@
 #include "log/base/status_macros.h"
 #include "log/base/within_memory.h"
 #include "log/core/read/region_check.h"
+#include "log/core/ring/format_region.h"
+#include "log/core/ring/region_state.h"
 #include "log/format/layout.h"
 #include "log/pmem/file_lock.h"
 #include "log/pmem/libpmem_persistence.h"
@@ -47,6 +49,9 @@ namespace {
 
 // Interval of tries for a file that another process has.
 constexpr int64_t kRecheckNanos = 200'000'000;
+// From when a replica is served until the other nodes are asked whether its log
+// was deleted.
+constexpr int64_t kFirstInquiryNanos = 1'000'000'000;
 // How often the node looks whether the membership service has answered: it
 // sleeps in the fabric.
 constexpr int64_t kRegistrationLookNanos = 10'000'000;
@@ -132,6 +137,8 @@ recovery::ReplicaServerOptions Node::ServerOptions() {
     return log_id.ToString();
   };
   server.regions = this;
+  server.inquiry.first_ns = kFirstInquiryNanos;
+  server.inquiry.peers = server.scrubbing.peers;
   return server;
 }
 
@@ -413,6 +420,8 @@ void Node::TryToServe(const std::string& log_name) {
   const absl::Status status = WithinMemory([&]() -> absl::Status {
     ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<recovery::ServedLog> log,
                              Open(log_name, hosted));
+    ALPHEUS_ASSIGN_OR_RETURN(log,
+                             FinishRemoval(log_name, hosted, std::move(log)));
     return server_->AddLog(std::move(log));
   });
   if (status.ok()) {
@@ -502,6 +511,67 @@ absl::StatusOr<std::unique_ptr<recovery::ServedLog>> Node::Create(
       format.replaces == 0 ? "" : ", in the place of one that nobody opened"));
   ReportMemory(format.log_name, hosted);
   return log;
+}
+
+absl::StatusOr<std::unique_ptr<recovery::ServedLog>> Node::RemoveRecords(
+    Uuid log_id) {
+  for (auto& [log_name, hosted] : files_) {
+    if (LogIdOf(cluster_.cluster_id, log_name) != log_id) continue;
+    if (hosted.file == nullptr) continue;
+    auto removed = RemoveRecords(log_name, hosted);
+    if (removed.ok()) return removed;
+    // The replica is still there, with its mark, and is served again.
+    hosted.is_served = false;
+    hosted.recheck_at = Clock::Real().NowNanos();
+    rechecks_soon_ = true;
+    return removed;
+  }
+  return absl::NotFoundError(absl::StrCat(
+      "log ", log_id.ToString(), ": this node has no file of it"));
+}
+
+absl::StatusOr<std::unique_ptr<recovery::ServedLog>> Node::RemoveRecords(
+    const std::string& log_name, HostedFile& hosted) {
+  const ReplicaIdentity identity{cluster_.cluster_id,
+                                 LogIdOf(cluster_.cluster_id, log_name),
+                                 NodeId(options_.node)};
+  const Region& region = hosted.file->region();
+  ALPHEUS_ASSIGN_OR_RETURN(const RegionState state,
+                           ReadRegionState(region.bytes(), region.path()));
+  const bool has_records =
+      state.superline.region_bytes != LayoutOfRemoved().region_bytes;
+  std::error_code error;
+  const bool is_device =
+      std::filesystem::is_character_file(PathOf(log_name), error);
+  if (has_records && !is_device) {
+    ALPHEUS_ASSIGN_OR_RETURN(
+        std::unique_ptr<ReplicaFile> left,
+        ReplicaFile::CreateRemoved(
+            PathOf(log_name), state.superline,
+            {.fabric = fabric_.get(), .sync = options_.sync}));
+    hosted.file = std::move(left);
+    hosted.inode = InodeOf(PathOf(log_name));
+    options_.say(absl::StrCat("log ", log_name,
+                              ": deleted; the records in ", PathOf(log_name),
+                              " are removed, and the file keeps the mark"));
+  }
+  hosted.is_deleted = true;
+  return hosted.file->Serve(identity);
+}
+
+absl::StatusOr<std::unique_ptr<recovery::ServedLog>> Node::FinishRemoval(
+    const std::string& log_name, HostedFile& hosted,
+    std::unique_ptr<recovery::ServedLog> log) {
+  if (log->deletion().deletion != Deletion::kDecided) return log;
+  log.reset();
+  auto removed = RemoveRecords(log_name, hosted);
+  if (removed.ok()) return removed;
+  options_.say(absl::StrCat("log ", log_name,
+                            ": deleted, but its records can't be removed: ",
+                            removed.status().message()));
+  return hosted.file->Serve(
+      {cluster_.cluster_id, LogIdOf(cluster_.cluster_id, log_name),
+       NodeId(options_.node)});
 }
 
 // ND4: a request for an unknown log may mean a file that has just come.
@@ -735,13 +805,14 @@ void Node::UpdateRegistrations() {
   if (!registrations_.has_value()) return;
   registrations_->KeepOnly([this](const std::string& log_name) {
     const auto found = files_.find(log_name);
-    return found != files_.end() && found->second.is_served;
+    return found != files_.end() && found->second.is_served &&
+           !found->second.is_deleted;
   });
   const int64_t now = Clock::Real().NowNanos();
   const bool is_due = now >= registrations_due_at_;
   if (is_due) registrations_due_at_ = now + kCheckFilesNanos;
   for (const auto& [log_name, hosted] : files_) {
-    if (!hosted.is_served) continue;
+    if (!hosted.is_served || hosted.is_deleted) continue;
     if (is_due || !registrations_->IsRegistered(log_name)) {
       Register(log_name, hosted);
     }
@@ -855,6 +926,7 @@ NodeStatus Node::StatusNow() const {
     served.emplace(log_id, std::move(replica));
   }
   for (const auto& [log_name, hosted] : files_) {
+    if (hosted.is_deleted) continue;
     NodeStatus::Replica replica{.log = log_name};
     const auto found = served.find(LogIdOf(cluster_.cluster_id, log_name));
     if (found != served.end()) {

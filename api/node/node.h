@@ -32,6 +32,10 @@
 //        whose file is no longer whole, acknowledges nothing a second later,
 //        and is released. The same holds if a page is missing. If its path
 //        leads to a replica again, that one is served.
+//   ND7. The records of a log whose deletion is decided go in one step: its
+//        file is replaced by one that has the mark and no record. A node that
+//        ends in between does it when it starts. A device can't be replaced;
+//        its mark stays, and its bytes.
 // Thread safety: Stop, Reload and Observe by any thread, the first two by
 // signal handlers' threads, too; the other members by one thread.
 // References: protocol P-A4, P-A7; docs/design/replication.md.
@@ -155,6 +159,7 @@ class Node final : private recovery::LogCreator,
     bool is_memory_reported = false;  // ReportMemory was done
     bool suspect = false;  // medium failed; superline doesn't say so yet
     bool is_lost = false;  // its path leads nowhere (ND4)
+    bool is_deleted = false;  // its log is deleted, and its records are gone
     RetryTimes retries{1'000'000'000, 60'000'000'000};  // of slow tries
   };
 
@@ -213,6 +218,16 @@ class Node final : private recovery::LogCreator,
 
   absl::StatusOr<std::unique_ptr<recovery::ServedLog>> Create(
       Uuid log_id, const recovery::Format& format) override;
+  absl::StatusOr<std::unique_ptr<recovery::ServedLog>> RemoveRecords(
+      Uuid log_id) override;
+  // Does it for a file that this node has. Nothing is served of it any more.
+  absl::StatusOr<std::unique_ptr<recovery::ServedLog>> RemoveRecords(
+      const std::string& log_name, HostedFile& hosted);
+  // Removes records that a process which ended left (ND7). Returns the log to
+  // serve.
+  absl::StatusOr<std::unique_ptr<recovery::ServedLog>> FinishRemoval(
+      const std::string& log_name, HostedFile& hosted,
+      std::unique_ptr<recovery::ServedLog> log);
 
   bool ReleaseRegion(Uuid log_id) override;
   absl::Status WhyUnserved(Uuid log_id) override;

@@ -171,6 +171,24 @@ absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::Create(
   return On(std::move(region), options);
 }
 
+absl::StatusOr<std::unique_ptr<ReplicaFile>> ReplicaFile::CreateRemoved(
+    const std::string& path, const Superline& of,
+    const ReplicaFileOptions& options) {
+  const auto write = [&](Region& region) {
+    const Persistences pmem = NewPersistence(region, options);
+    return std::visit(
+        [&](const auto& backend) {
+          return FormatRemoved(*backend, region.bytes(), of);
+        },
+        pmem);
+  };
+  const RegionContent content = {write, UseOfRemoved, kTableOffset};
+  ALPHEUS_ASSIGN_OR_RETURN(
+      Region region,
+      Region::Replace(path, LayoutOfRemoved().region_bytes, content));
+  return On(std::move(region), options);
+}
+
 void ReplicaFile::GiveUpSuspect(Region region,
                                 const ReplicaIdentity& identity) {
   const ReplicaFileOptions options;

@@ -66,6 +66,12 @@ class ReplicaFile {
       const std::string& path, const ReplicaIdentity& identity,
       const recovery::Format& format, const ReplicaFileOptions& options = {});
 
+  // Puts what is left of a replica whose log is deleted in its place
+  // (FormatRemoved): its records go in one step. Errors: as Region::Replace.
+  static absl::StatusOr<std::unique_ptr<ReplicaFile>> CreateRemoved(
+      const std::string& path, const Superline& of,
+      const ReplicaFileOptions& options = {});
+
   // Returns the replica as a node's server sees it; this must outlive that.
   // `suspect`: the medium failed before, and bytes that are read now may not be
   // on it (LocalReplica). Errors: as LocalReplica::Open; FailedPrecondition (of

@@ -13,6 +13,8 @@ namespace alpheus {
 namespace {
 
 constexpr uint32_t kFlagRepairing = 1;
+constexpr uint32_t kDeletionShift = 1;
+constexpr uint32_t kDeletionMask = 3;
 constexpr uint32_t kVersionMin = 1;
 
 void PutMembers(const MemberList& list, MemberFormat (&to)[kMembersMax]) {
@@ -37,6 +39,17 @@ absl::Status TakeMembers(const MemberFormat (&from)[kMembersMax],
   return absl::OkStatus();
 }
 
+absl::StatusOr<Deletion> DeletionIn(uint32_t flags) {
+  const uint32_t word = flags >> kDeletionShift & kDeletionMask;
+  const auto deletion = static_cast<Deletion>(word);
+  if (deletion == Deletion::kMarked || deletion == Deletion::kDecided) {
+    return deletion;
+  }
+  return absl::DataLossError(absl::StrCat(
+      "superline: format version ", kDeletionFormatVersion,
+      " with a deletion of ", word, ", expected 1 or 2"));
+}
+
 size_t ContentBytesOf(uint32_t version) {
   return version == 1   ? kSuperlineBytesOfVersion1
          : version == 2 ? kSuperlineBytesOfVersion2
@@ -58,8 +71,10 @@ bool Names(const MemberList& list, const Member& member) {
 std::vector<std::byte> EncodeSuperline(const Superline& superline) {
   const Configuration& configuration = superline.configuration;
   SuperlineFormat f{};
-  f.format_version = kFormatVersion;
-  f.flags = superline.repairing ? kFlagRepairing : 0;
+  const bool is_marked = superline.deletion != Deletion::kNone;
+  f.format_version = is_marked ? kDeletionFormatVersion : kFormatVersion;
+  f.flags = (superline.repairing ? kFlagRepairing : 0) |
+            static_cast<uint32_t>(superline.deletion) << kDeletionShift;
   f.cluster_id[0] = superline.cluster_id.high;
   f.cluster_id[1] = superline.cluster_id.low;
   f.log_id[0] = superline.log_id.high;
@@ -108,11 +123,12 @@ absl::StatusOr<Superline> DecodeSuperline(std::span<const std::byte> content) {
     return absl::DataLossError("superline: content is too short");
   }
   const uint32_t version = FormatVersionOf(content);
-  const bool is_read = version >= kVersionMin && version <= kFormatVersion;
+  const bool is_read =
+      version >= kVersionMin && version <= kDeletionFormatVersion;
   if (!is_read) {
     return absl::UnimplementedError(absl::StrCat(
         "superline: format version ", version, ", this program reads versions ",
-        kVersionMin, " to ", kFormatVersion,
+        kVersionMin, " to ", kDeletionFormatVersion,
         ". Use a program of that version to read the region"));
   }
   SuperlineFormat f{};
@@ -141,6 +157,9 @@ absl::StatusOr<Superline> DecodeSuperline(std::span<const std::byte> content) {
   s.head_offset = RingOffset(f.head_offset);
   s.head_chain = f.head_chain;
   s.repairing = (f.flags & kFlagRepairing) != 0;
+  if (version == kDeletionFormatVersion) {
+    ALPHEUS_ASSIGN_OR_RETURN(s.deletion, DeletionIn(f.flags));
+  }
   s.unsafe_shutdown_count = f.unsafe_shutdown_count;
   // A program of an earlier version may have written anywhere in the ring.
   s.ceiling =

@@ -19,6 +19,8 @@
 //         the epoch table gives an owner was ever written at or after the
 //         ceiling: it is raised, and persisted, before bytes beyond it are
 //         written (P-A3.7).
+//   SUP6. A mark of deletion is never taken back, and says what a later update
+//         says of it or less (P-D2).
 // Thread safety: values and pure functions.
 // References: protocol P-A2; docs/formats/log.md#superline.
 #ifndef ALPHEUS_LOG_FORMAT_SUPERLINE_H_
@@ -43,6 +45,10 @@ namespace alpheus {
 // ceiling; it is then a lap after the head. The first update of the superline
 // makes it this version.
 inline constexpr uint32_t kFormatVersion = 3;
+// Version that is written of a replica that is marked as deleted, and of no
+// other. Programs that know nothing of marks refuse it, and so they don't
+// promise for it.
+inline constexpr uint32_t kDeletionFormatVersion = 4;
 inline constexpr uint64_t kSuperlineMagic = 0x315355454850'4c41u;  // "ALPHEUS1"
 inline constexpr size_t kMembersMax = 16;
 
@@ -79,6 +85,14 @@ struct Configuration : MemberList {
 // Returns whether the list has this node with this incarnation.
 bool Names(const MemberList& list, const Member& member);
 
+// How far the deletion of the log has come at a replica. On media and on the
+// wire; never renumber.
+enum class Deletion : uint32_t {
+  kNone = 0,
+  kMarked = 1,   // it promises nothing any more; its records are kept
+  kDecided = 2,  // the log is deleted for good; its records may go
+};
+
 struct Superline {
   Uuid cluster_id;
   Uuid log_id;
@@ -100,6 +114,7 @@ struct Superline {
   bool repairing = false;   // in the middle of a destructive repair (P-H12)
   uint64_t unsafe_shutdown_count = 0;  // of the platform; 0: it has none
   RingOffset ceiling;  // nothing was written at or after it (SUP5)
+  Deletion deletion = Deletion::kNone;
 
   bool operator==(const Superline&) const = default;
 };
@@ -113,7 +128,8 @@ struct MemberFormat {
 // ceiling.
 struct SuperlineFormat {
   uint32_t format_version;                 // 0..4
-  uint32_t flags;                          // 4..8     bit 0 repairing
+  // Bit 0 repairing; of version 4 alone, bits 1 and 2: Deletion, not 0.
+  uint32_t flags;                          // 4..8
   uint64_t cluster_id[2];                  // 8..24    high, low
   uint64_t log_id[2];                      // 24..40   high, low
   uint64_t node;                           // 40..48

@@ -70,6 +70,15 @@ absl::Status CheckIsNode(std::string_view uri, Uuid cluster_id, NodeId node) {
       "the cluster"));
 }
 
+absl::Status CheckIsOperator(std::string_view uri, Uuid cluster_id) {
+  if (uri.empty()) return absl::OkStatus();
+  ALPHEUS_ASSIGN_OR_RETURN(const PeerName name, PeerOfCluster(uri, cluster_id));
+  if (name.is_operator()) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      absl::StrCat("its certificate is that of ", Describe(name.node),
+                   ", and only an operator may do this"));
+}
+
 absl::Status CheckActsAs(std::string_view uri, Uuid cluster_id, NodeId node) {
   if (uri.empty()) return absl::OkStatus();
   ALPHEUS_ASSIGN_OR_RETURN(const PeerName name, PeerOfCluster(uri, cluster_id));

@@ -38,6 +38,8 @@ absl::StatusOr<PeerName> ParsePeerName(std::string_view uri);
 absl::Status CheckIsOfCluster(std::string_view uri, Uuid cluster_id);
 // This node:
 absl::Status CheckIsNode(std::string_view uri, Uuid cluster_id, NodeId node);
+// An operator:
+absl::Status CheckIsOperator(std::string_view uri, Uuid cluster_id);
 // This node, or an operator in its place:
 absl::Status CheckActsAs(std::string_view uri, Uuid cluster_id, NodeId node);
 

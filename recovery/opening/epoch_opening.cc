@@ -10,6 +10,7 @@
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
 #include "recovery/opening/opening_cleanup.h"
+#include "recovery/protocol/deletion.h"
 #include "recovery/protocol/server_hello_check.h"
 
 namespace alpheus::recovery {
@@ -132,6 +133,9 @@ absl::Status EpochOpening::CheckStays(const MembersChange& change) const {
 
 absl::Status EpochOpening::CheckOwn() const {
   const Superline& own = own_->superline();
+  if (own.deletion != Deletion::kNone) {
+    return DeletedError(own_->name(), own.deletion);
+  }
   // An older configuration is fine: the replica was away when members changed.
   if (own.cluster_id == options_.cluster_id && own.log_id == options_.log_id &&
       own.configuration.id <= options_.configuration_id) {
@@ -331,6 +335,7 @@ uint32_t EpochOpening::Count(
 // Checks that enough members may still promise. A refusal matters only if it
 // leaves too few: with the others' promises this process is the primary.
 absl::Status EpochOpening::CheckPossible() {
+  ALPHEUS_RETURN_IF_ERROR(CheckNotDeleted());
   for (const auto& peer : peers_) {
     if (peer->state() == State::kRefused) NoteRefusedBy(peer->refused_by());
   }
@@ -342,7 +347,8 @@ absl::Status EpochOpening::CheckPossible() {
     if (possible < needed) {
       return TooFew(absl::StrCat(
           electorate.nodes.size() - possible, " of ", electorate.nodes.size(),
-          " members can't promise an epoch, and ", needed, " must"));
+          " members can't promise an epoch, and ", needed, " must",
+          DescribeMarked()));
     }
   }
   const bool is_late =
@@ -357,6 +363,29 @@ absl::Status EpochOpening::CheckPossible() {
       "the deadline passed before ", needed, " replicas had reported",
       wait_reason_.empty() ? ""
                            : absl::StrCat(" and decided: ", wait_reason_)));
+}
+
+// EO7.
+absl::Status EpochOpening::CheckNotDeleted() const {
+  std::vector<DeletionWitness> witnesses;
+  for (const auto& peer : peers_) {
+    if (peer->deletion().deletion == Deletion::kNone) continue;
+    witnesses.push_back({{peer->node(), peer->server_hello().incarnation},
+                         peer->deletion()});
+  }
+  if (!IsDecided(witnesses)) return absl::OkStatus();
+  return DeletedError(absl::StrCat("log ", options_.log_id.ToString()),
+                      Deletion::kDecided);
+}
+
+std::string EpochOpening::DescribeMarked() const {
+  const auto marked = std::ranges::count_if(peers_, [](const auto& peer) {
+    return peer->deletion().deletion != Deletion::kNone;
+  });
+  if (marked == 0) return "";
+  return absl::StrCat("; ", marked,
+                      " of them are marked as deleted: a deletion of the log "
+                      "was begun, and `alpheus delete-log` completes it");
 }
 
 void EpochOpening::NoteRefusedBy(const quorum::Promise& current) {

@@ -40,6 +40,9 @@
 //        their time again.
 //   EO6. In a change the own replica is a member before and after. So it counts
 //        once in the quorums of both lists.
+//   EO7. It ends with NotFound once the replies show that the log's deletion is
+//        decided (P-D3); the caller need not try again. A member that is only
+//        marked is one that can't promise.
 // Thread safety: one thread.
 // References: protocol P-A4, P-H1 to P-H8, P-H12, P-H13, P-H16 to P-H19.
 #ifndef ALPHEUS_RECOVERY_OPENING_EPOCH_OPENING_H_
@@ -221,6 +224,7 @@ class EpochOpening {
   Deadline NextPoll() const;
 
   // Requires, for all calls below: the opening is over. Errors:
+  //   NotFound            the log was deleted (EO7)
   //   Unavailable         too few replicas could be reached in time, or some
   //                       went meanwhile; names each, and why. No ballot came
   //                       in time, or the membership session of the process is
@@ -314,6 +318,8 @@ class EpochOpening {
   uint32_t Count(const Electorate& electorate,
                  const std::function<bool(const OpeningPeer&)>& is_so) const;
   absl::Status CheckPossible();
+  absl::Status CheckNotDeleted() const;
+  std::string DescribeMarked() const;
   // Returns Unavailable, and notes a lost race if a higher promise refused.
   absl::Status TooFew(const std::string& what);
   void NoteRefusedBy(const quorum::Promise& current);

@@ -16,6 +16,16 @@ namespace {
 
 using State = OpeningPeer::State;
 
+absl::Status WasDeleted(const OpeningPeer& peer) {
+  return absl::AlreadyExistsError(absl::StrCat(
+      peer.Describe(),
+      peer.deletion().deletion == Deletion::kDecided
+          ? " says that the log of this name was deleted. A log of this name "
+            "can't be made again in this cluster; give the new one another name"
+          : " has a replica of the log that is marked as deleted; `alpheus "
+            "delete-log` completes the deletion"));
+}
+
 absl::Status IsThere(const OpeningPeer& peer) {
   return absl::AlreadyExistsError(absl::StrCat(
       peer.Describe(), " holds a replica of the log already, with a ring of ",
@@ -150,9 +160,13 @@ absl::Status LogCreation::CheckServerHellos() {
       return NothingDone(*peer);
     }
     all &= peer->state() == State::kGreeted;
+    if (peer->state() == State::kCreationKnown) {
+      return NothingDone(IsThere(*peer));
+    }
     const bool is_used = HasReplica(*peer) && !options_.joined &&
                          peer->server_hello().promised != Epoch(0);
-    if (is_used) return NothingDone(IsThere(*peer));
+    // What is left of a log that was deleted looks like one that is there.
+    if (is_used) peer->Ask(AskCreation{});
   }
   if (!all) return absl::OkStatus();
   if (options_.deadline.HasPassed(clock_.NowNanos())) {  // LC3
@@ -283,6 +297,9 @@ absl::Status LogCreation::NothingDone(const absl::Status& why) const {
 }
 
 absl::Status LogCreation::NothingDone(const OpeningPeer& failed) const {
+  if (failed.deletion().deletion != Deletion::kNone) {
+    return NothingDone(WasDeleted(failed));
+  }
   const absl::Status& why = failed.failure();
   const auto before = last_breaks_.find(failed.node());
   if (before == last_breaks_.end() || failed.broke()) return NothingDone(why);

@@ -6,10 +6,12 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
 #include "quorum/members/peer_name.h"
+#include "recovery/protocol/deletion.h"
 #include "recovery/protocol/server_hello_check.h"
 
 namespace alpheus::recovery {
@@ -65,6 +67,9 @@ void ControlCall::Fail(const absl::Status& why) {
   if (!status_.ok()) return;
   status_ = absl::Status(why.code(),
                          absl::StrCat(options_.address, ": ", why.message()));
+  why.ForEachPayload([this](absl::string_view url, const absl::Cord& payload) {
+    status_.SetPayload(url, payload);
+  });
 }
 
 void ControlCall::Expect(const absl::Status& step) {
@@ -134,6 +139,7 @@ absl::Status ControlCall::OfConnection(const absl::Status& posted) {
 
 absl::Status ControlCall::Send(Step step, const Message& message) {
   step_ = step;
+  asks_deletion_ = std::holds_alternative<AskDeletion>(message);
   ALPHEUS_RETURN_IF_ERROR(OfConnection(fabric_.PostReceive(
       connection_, fabric::WorkId(kReplySlot), slots_->At(kReplySlot))));
   const std::vector<std::byte> bytes =
@@ -184,6 +190,11 @@ absl::Status ControlCall::OnReply(std::span<const std::byte> bytes) {
 
 absl::Status ControlCall::OnReply(Message reply) {
   if (step_ == Step::kAsk) {
+    const auto* const state = std::get_if<DeletionState>(&reply);
+    if (state != nullptr && state->deletion != Deletion::kNone &&
+        !asks_deletion_) {
+      return DeletedError("refused", state->deletion);
+    }
     reply_ = std::move(reply);
     return absl::OkStatus();
   }

@@ -60,7 +60,8 @@ class ControlCall {
 
   bool done() const { return !status_.ok() || reply_.has_value(); }
   // Returns the status. Errors: Unavailable (nobody answers, the connection
-  // broke); NotFound (the node has no replica of the log); FailedPrecondition
+  // broke); NotFound (the node has no replica of the log, or one that is marked
+  // as deleted: DeletionBy of deletion.h); FailedPrecondition
   // (another node, or one of another cluster, answers at this address);
   // Unauthenticated (it has another key); DataLoss (an impossible message); the
   // node's own (Failed).
@@ -100,6 +101,7 @@ class ControlCall {
   Step step_ = Step::kAsk;
   bool was_answered_ = false;
   bool is_asked_ = false;  // a reply is awaited
+  bool asks_deletion_ = false;  // the last question is AskDeletion
   std::optional<ServerHello> server_hello_;
   std::optional<Message> reply_;
   uint32_t sends_in_flight_ = 0;

@@ -65,6 +65,10 @@ enum class Kind : uint32_t {
   kInstruct = 32,
   kAskChange = 33,
   kChangeState = 34,
+  kMark = 35,
+  kRemove = 36,
+  kAskDeletion = 37,
+  kDeletionState = 38,
 };
 
 // Flags of Followed; on the wire, never renumber.
@@ -283,7 +287,7 @@ static_assert(std::is_same_v<std::variant_alternative_t<11, Message>, Viewed>);
 static_assert(
     std::is_same_v<std::variant_alternative_t<14, Message>, Challenge>);
 static_assert(std::variant_size_v<Message> ==
-              static_cast<size_t>(Kind::kChangeState));
+              static_cast<size_t>(Kind::kDeletionState));
 
 struct BodyWriter {
   ByteWriter& to;
@@ -397,6 +401,13 @@ struct BodyWriter {
     to.Raw(fetched.bytes);
   }
   void operator()(const Changed& /*changed*/) const {}
+  void operator()(const Mark& mark) const { to.Id(mark.epoch); }
+  void operator()(const Remove& /*remove*/) const {}
+  void operator()(const AskDeletion& /*ask*/) const {}
+  void operator()(const DeletionState& state) const {
+    to.U32(static_cast<uint32_t>(state.deletion));
+    Put(to, state.configuration);
+  }
   void operator()(const AskCreation& /*ask*/) const {}
   void operator()(const Created& created) const {
     Put(to, created.configuration);
@@ -663,6 +674,21 @@ Created ReadCreated(ByteReader& from) {
   return created;
 }
 
+Mark ReadMark(ByteReader& from) {
+  const Mark mark{from.As<Epoch>()};
+  from.Expect(mark.epoch.value > 0);
+  return mark;
+}
+
+DeletionState ReadDeletionState(ByteReader& from) {
+  DeletionState state;
+  const uint32_t word = from.U32();
+  from.Expect(word <= static_cast<uint32_t>(Deletion::kDecided));
+  state.deletion = static_cast<Deletion>(word);
+  state.configuration = ReadConfiguration(from);
+  return state;
+}
+
 Hear ReadHear(ByteReader& from) {
   Hear hear;
   hear.standing = ReadStanding(from);
@@ -832,6 +858,14 @@ Message ReadBody(Kind kind, ByteReader& from, Uuid log_id) {
       return ReadAskChange(from);
     case Kind::kChangeState:
       return ReadChangeState(from);
+    case Kind::kMark:
+      return ReadMark(from);
+    case Kind::kRemove:
+      return Remove{};
+    case Kind::kAskDeletion:
+      return AskDeletion{};
+    case Kind::kDeletionState:
+      return ReadDeletionState(from);
   }
   from.Expect(false);  // another version, or no message
   return Installed{};

@@ -15,10 +15,11 @@
 //   OpenForRepair                     ->  RepairOpened: the ring may be written
 //   (reads records here, writes them there)
 //   Install                           ->  Installed
+//     (or, to delete the log: Mark    ->  DeletionState; P-D1)
 //   (from here on batches and acks; see primary_session.h)
 //
-// View, Follow, Release, Scrub, Fetch, Claim, Hear, Instruct and AskChange
-// need no promise. Any request may be answered by Failed, or by Changed.
+// View, Follow, Release, Scrub, Fetch, Claim, Hear, Instruct, AskChange,
+// AskDeletion and Remove need no promise. Any request may be answered by Failed, or by Changed.
 // Numbers are little-endian. Bytes that arrive are never trusted: a message
 // that is too short, too long, or impossible is no message.
 //
@@ -60,7 +61,7 @@
 
 namespace alpheus::recovery {
 
-inline constexpr uint32_t kProtocolVersion = 24;
+inline constexpr uint32_t kProtocolVersion = 25;
 
 // Bytes of private data; every fabric carries that many.
 inline constexpr size_t kHelloBytes = 56;
@@ -133,6 +134,33 @@ struct Created {
   bool is_used = false;
 
   bool operator==(const Created&) const = default;
+};
+
+// Says how far the log's deletion has come at this replica. The reply to
+// AskDeletion, Mark and Remove, and to a Prepare of a replica that is marked.
+struct DeletionState {
+  Deletion deletion = Deletion::kNone;
+  // The replica's own: a mark counts for this list (P-D3).
+  Configuration configuration;
+
+  bool operator==(const DeletionState&) const = default;
+};
+// Asks for it. Needs no promise; may be sent at any rate.
+struct AskDeletion {
+  bool operator==(const AskDeletion&) const = default;
+};
+// Has the replica marked as deleted. Sent by the owner of the promise of
+// `epoch`, after the state report was read. The mark is on media before the
+// reply; the records stay.
+struct Mark {
+  Epoch epoch;
+
+  bool operator==(const Mark&) const = default;
+};
+// Says that the deletion is decided (P-D3): the replica is marked if it is not
+// yet, and its records go. Needs no promise.
+struct Remove {
+  bool operator==(const Remove&) const = default;
 };
 
 struct Prepare {
@@ -507,7 +535,8 @@ using Message =
                  Release, Released, Challenge, Challenged, Prove, Proved,
                  Follow, Followed, Scrub, Scrubbed, Claim, Wanted, Fetch,
                  Fetched, Changed, AskCreation, Created, Hear, Heard, Instruct,
-                 AskChange, ChangeState>;
+                 AskChange, ChangeState, Mark, Remove, AskDeletion,
+                 DeletionState>;
 
 // The largest message: an Install with a full epoch table.
 inline constexpr size_t kMessageBytesMax = size_t{64} * 1024;

@@ -9,6 +9,7 @@
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
 #include "quorum/members/peer_name.h"
+#include "recovery/protocol/deletion.h"
 #include "recovery/protocol/state_report_wire.h"
 
 namespace alpheus::recovery {
@@ -46,6 +47,8 @@ const char* WhatIsWaitedFor(OpeningPeer::State state) {
       return "the ring to be open for repair";
     case OpeningPeer::State::kInstalling:
       return "the installation";
+    case OpeningPeer::State::kAskingDeletion:
+      return "the mark of deletion";
     default:
       return "nothing";
   }
@@ -188,6 +191,18 @@ void OpeningPeer::Ask(const OpenForRepair& open) {
   Request(open, State::kOpeningForRepair);
 }
 
+void OpeningPeer::Ask(const Mark& mark) {
+  ALPHEUS_CHECK(state_ == State::kReported, "one request at a time");
+  Request(mark, State::kAskingDeletion);
+}
+
+void OpeningPeer::Ask(const Remove& remove) {
+  ALPHEUS_CHECK(state_ == State::kGreeted || state_ == State::kReported ||
+                    state_ == State::kDeletionKnown,
+                "one request at a time");
+  Request(remove, State::kAskingDeletion);
+}
+
 void OpeningPeer::Ask(const Install& install, const Ring& ring,
                       fabric::RegionKey ring_key) {
   ALPHEUS_CHECK(state_ == State::kRepairOpened, "one request at a time");
@@ -328,6 +343,10 @@ void OpeningPeer::OnReply() {
   } else if (is(State::kPromising, Refused())) {
     refused_by_ = std::get<Refused>(*message).current;
     state_ = State::kRefused;
+  } else if (is(State::kPromising, DeletionState()) ||
+             is(State::kAskingCreation, DeletionState()) ||
+             is(State::kAskingDeletion, DeletionState())) {
+    OnDeletionState(std::get<DeletionState>(*message));
   } else if (is(State::kOpeningForRepair, RepairOpened())) {
     ring_key_ = std::get<RepairOpened>(*message).ring_key;
     state_ = State::kRepairOpened;
@@ -340,6 +359,21 @@ void OpeningPeer::OnReply() {
         WhatIsWaitedFor(state_),
         ". It is another program, or another version of this one")));
   }
+}
+
+// Only a marked replica says so (P-D2).
+void OpeningPeer::OnDeletionState(const DeletionState& state) {
+  if (state.deletion == Deletion::kNone) {
+    return Fail(absl::DataLossError(
+        "says that it is not marked as deleted, where only a marked replica "
+        "replies. It is another program, or another version of this one"));
+  }
+  deletion_ = state;
+  if (options_.deletes) {
+    state_ = State::kDeletionKnown;
+    return;
+  }
+  Fail(DeletedError("refused", state.deletion));
 }
 
 void OpeningPeer::OnFailed(const absl::Status& why) {

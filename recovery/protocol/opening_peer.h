@@ -62,6 +62,9 @@ struct OpeningPeerOptions {
   // True if the epoch is open already and the replica joins it: its log may
   // then be of that epoch, too.
   bool joins = false;
+  // True if the peer is to be marked as deleted, not opened: a replica that is
+  // marked is then no failure.
+  bool deletes = false;
   // Bytes of a batch in the session that starts; see SessionTerms.
   uint64_t batch_bytes_max = replication::SessionTerms().batch_bytes_max;
 };
@@ -85,6 +88,8 @@ class OpeningPeer {
     kRepairOpened,  // the ring may be read and written
     kInstalling,
     kInstalled,  // session()
+    kAskingDeletion,
+    kDeletionKnown,  // deletion()
     kFailed,     // failure()
   };
 
@@ -118,6 +123,9 @@ class OpeningPeer {
   const ServerHello& server_hello() const { return server_hello_; }
   const quorum::Promise& refused_by() const { return refused_by_; }
   const Created& created() const { return created_; }
+  // Requires: kDeletionKnown; or it failed because the replica is marked as
+  // deleted. kNone: it has said nothing.
+  const DeletionState& deletion() const { return deletion_; }
   // Requires: kReported or later.
   const StateReport& report() const { return report_; }
 
@@ -130,6 +138,10 @@ class OpeningPeer {
   void Ask(const Prepare& ask);
   // From kReported.
   void Ask(const OpenForRepair& open);
+  // From kReported.
+  void Ask(const Mark& mark);
+  // From kGreeted, kReported or kDeletionKnown.
+  void Ask(const Remove& remove);
   // From kRepairOpened. When it is installed the session starts, with `ring`
   // and `next`.
   void Ask(const Install& install, const Ring& ring,
@@ -182,6 +194,7 @@ class OpeningPeer {
   void OnReply();
   void OnServerHello(const fabric::ConnectionEvent& event);
   void OnChallenged(const Challenged& challenged);
+  void OnDeletionState(const DeletionState& state);
   void OnFailed(const absl::Status& why);
   void StartReading(const Promised& promised);
   void ContinueReading();
@@ -226,6 +239,7 @@ class OpeningPeer {
   ServerHello server_hello_;
   quorum::Promise refused_by_;
   Created created_;
+  DeletionState deletion_;
   fabric::RegionKey ring_key_;
 
   Epoch ballot_;  // ballot that was asked for

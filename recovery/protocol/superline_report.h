@@ -25,7 +25,8 @@ inline ServerHello ServerHelloOf(const Superline& superline) {
 
 inline Created CreatedOf(const Superline& superline) {
   const bool is_used = superline.promised_epoch != Epoch() ||
-                       superline.log_epoch != Epoch() || IsBlank(superline);
+                       superline.log_epoch != Epoch() || IsBlank(superline) ||
+                       superline.deletion != Deletion::kNone;
   return {superline.configuration, is_used};
 }
 

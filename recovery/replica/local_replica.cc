@@ -10,6 +10,7 @@
 #include "log/core/ring/backup_composer.h"
 #include "log/format/layout.h"
 #include "log/pmem/backends.h"
+#include "recovery/protocol/deletion.h"
 #include "recovery/replica/installer.h"
 #include "recovery/replica/number_bounds.h"
 
@@ -115,6 +116,7 @@ template <Persistence P>
 absl::StatusOr<quorum::PromiseVerdict> LocalReplica<P>::AcceptPromise(
     const quorum::Promise& request) {
   ALPHEUS_RETURN_IF_ERROR(Begin());
+  ALPHEUS_RETURN_IF_ERROR(CheckNotDeleted());
   if (request.epoch.value > kNumberMax / 2) {
     return absl::InvalidArgumentError(
         absl::StrCat(options_.name, ": promise refused: epoch ",
@@ -230,8 +232,30 @@ absl::StatusOr<StateReport> LocalReplica<P>::MakeStateReport(bool from_head) {
 }
 
 template <Persistence P>
+absl::Status LocalReplica<P>::CheckNotDeleted() const {
+  if (state_.superline.deletion == Deletion::kNone) return absl::OkStatus();
+  return DeletedError(options_.name, state_.superline.deletion);
+}
+
+template <Persistence P>
+absl::Status LocalReplica<P>::MarkDeleted(Deletion deletion) {
+  ALPHEUS_RETURN_IF_ERROR(Begin());
+  const Superline& found = state_.superline;
+  // A mark in one copy only would be lost with that copy (P-S2).
+  if (deletion <= found.deletion && state_.superline_cell.copies_agree()) {
+    return absl::OkStatus();
+  }
+  EndWork();
+  ALPHEUS_RETURN_IF_ERROR(RepairTable());
+  Superline next = found;
+  next.deletion = std::max(deletion, found.deletion);
+  return UpdateSuperline(next);
+}
+
+template <Persistence P>
 absl::Status LocalReplica<P>::CheckPromised(const char* call,
                                             Epoch epoch) const {
+  ALPHEUS_RETURN_IF_ERROR(CheckNotDeleted());
   const Epoch promised = state_.superline.promised_epoch;
   if (epoch == promised) return absl::OkStatus();
   return absl::FailedPreconditionError(

@@ -128,7 +128,7 @@ class LocalReplica {
   // caller reports it, it must destroy all earlier sessions with their keys,
   // those of the same epoch too. May block: for fences. Errors: as
   // AnswerPromise; InvalidArgument (an epoch that no later one could be above);
-  // the medium's.
+  // NotFound (the replica is marked as deleted); the medium's.
   absl::StatusOr<quorum::PromiseVerdict> AcceptPromise(
       const quorum::Promise& request);
 
@@ -192,6 +192,12 @@ class LocalReplica {
   // The whole at once.
   absl::Status Install(const Installation& installation);
 
+  // Marks the replica as deleted, or says that the deletion is decided, in both
+  // copies of the superline. Nothing is taken back: does nothing if the mark
+  // says as much already (SUP6). From then on the replica promises nothing and
+  // installs nothing. Errors: the medium's.
+  absl::Status MarkDeleted(Deletion deletion);
+
   // Moves head and ceiling: records before the head are no longer needed.
   // Neither goes back: an older head only raises the ceiling. Does nothing if
   // both are there or further already. Errors: FailedPrecondition (`epoch` is
@@ -240,6 +246,8 @@ class LocalReplica {
   absl::Status Begin();
   absl::Status CheckIdentity() const;
   absl::Status CheckPromised(const char* call, Epoch epoch) const;
+  // P-D2. Errors: NotFound.
+  absl::Status CheckNotDeleted() const;
   // Checks the replica, and where the log starts and ends.
   absl::Status CheckInstallable(const Installation& installation) const;
   absl::Status CheckNothingGoesBack(const Installation& installation) const;

@@ -87,6 +87,8 @@ absl::StatusOr<MaybeReply> OpeningService::OnPrepare(PeerConnection& connection,
                                                      const Prepare& ask) {
   ServedLog& log = *connection.log;
   ALPHEUS_RETURN_IF_ERROR(CheckAsker(connection, ask.promise));
+  const DeletionState deletion = log.deletion();
+  if (deletion.deletion != Deletion::kNone) return deletion;  // P-D2
   ALPHEUS_RETURN_IF_ERROR(
       CheckConfiguration(log.server_hello().configuration_id, ask));
   // OSV3.
@@ -231,6 +233,37 @@ absl::StatusOr<Message> OpeningService::AfterInstall(
                    said.replica_count, " members, ", said.write_quorum,
                    " of which persist each record"));
   return Installed{};
+}
+
+// P-D1.
+absl::StatusOr<Message> OpeningService::OnMark(PeerConnection& connection,
+                                               const Mark& mark) {
+  ALPHEUS_RETURN_IF_ERROR(
+      CheckPromiseOwner(connection, Phase::kPromised, mark.epoch, "mark"));
+  ServedLog& log = *connection.log;
+  ALPHEUS_RETURN_IF_ERROR(log.MarkDeleted(Deletion::kMarked));
+  EndUsers(connection);  // OSV4
+  connections_.Note(connection,
+                    absl::StrCat("has it marked as deleted, by epoch ",
+                                 mark.epoch.value,
+                                 ": it is opened no more, and its records are "
+                                 "kept until the deletion is decided"));
+  return log.deletion();
+}
+
+// The owner's own connection stays; its keys are void all the same.
+void OpeningService::EndUsers(PeerConnection& owner) {
+  const std::vector<fabric::ConnectionId> users =
+      connections_.Where([&](const PeerConnection& connection) {
+        return connection.log == owner.log && connection.id != owner.id &&
+               !connection.keys.empty();
+      });
+  for (const fabric::ConnectionId id : users) {
+    connections_.End(id, absl::OkStatus());
+  }
+  connections_.VoidKeys(owner);
+  owner.report = {};
+  owner.phase = Phase::kControl;
 }
 
 absl::StatusOr<Message> OpeningService::AfterWork(PeerConnection& connection) {

@@ -21,8 +21,11 @@
 //         itself: it is refused before anything is promised. Between two that
 //         still read reports the higher ballot decides. Nothing here is needed
 //         for safety (docs/design/election.md#two-candidates-at-once).
+//   OSV4. Before a mark of deletion is acknowledged it is on media, and nobody
+//         reads or writes the replica by a key of before: all keys are void,
+//         those of readers too (P-D2).
 // Thread safety: one thread.
-// References: protocol P-A4.2, P-A4.5, P-A5, P-H6, P-R1, P-R2; messages.h,
+// References: protocol P-A4.2, P-A4.5, P-A5, P-D1, P-H6, P-R1, P-R2; messages.h,
 // served_log.h; docs/design/recovery.md.
 #ifndef ALPHEUS_RECOVERY_SERVER_OPENING_SERVICE_H_
 #define ALPHEUS_RECOVERY_SERVER_OPENING_SERVICE_H_
@@ -76,6 +79,7 @@ class OpeningService {
                                           const OpenForRepair& open);
   absl::StatusOr<MaybeReply> OnInstall(PeerConnection& connection,
                                        const Install& install);
+  absl::StatusOr<Message> OnMark(PeerConnection& connection, const Mark& mark);
   // Returns the reply when the whole ring has been read.
   absl::StatusOr<Message> AfterWork(PeerConnection& connection);
 
@@ -93,6 +97,8 @@ class OpeningService {
                                         const char* what);
   // Makes all keys and connections void that the log issued (OSV1).
   void Fence(PeerConnection& owner);
+  // Makes all keys of the log void (OSV4).
+  void EndUsers(PeerConnection& owner);
 
   fabric::Fabric& fabric_;
   PeerConnections& connections_;

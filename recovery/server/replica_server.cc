@@ -49,7 +49,10 @@ ReplicaServer::ReplicaServer(fabric::Fabric& fabric, const Clock& clock,
               options_.silence_ns_max}),
       desk_(connections_, relay_, clock, options_.desk),
       admission_(fabric, clock, connections_, relay_, AdmissionOptions()),
-      slices_(connections_, options_.slice_bytes) {}
+      slices_(connections_, options_.slice_bytes),
+      inquiry_(fabric, clock,
+               {options_.cluster_id, options_.node, options_.credentials},
+               options_.inquiry) {}
 
 ReplicaServer::~ReplicaServer() { connections_.EndAll(); }
 
@@ -65,6 +68,7 @@ absl::Status ReplicaServer::AddLog(std::unique_ptr<ServedLog> log) {
   const auto [entry, is_new] = logs_.try_emplace(id, std::move(log));
   if (is_new) {
     scrubbing_.Watch(*entry->second);
+    inquiry_.Watch(id);
     relay_.ServeWaiting(*entry->second);
     return absl::OkStatus();
   }
@@ -92,6 +96,7 @@ absl::StatusOr<std::unique_ptr<ServedLog>> ReplicaServer::RemoveLog(
     connections_.End(id, absl::OkStatus());
   }
   scrubbing_.Forget(log_id);
+  inquiry_.Forget(log_id);
   starved_.erase(found->second.get());
   std::unique_ptr<ServedLog> log = std::move(found->second);
   logs_.erase(found);
@@ -130,6 +135,8 @@ void ReplicaServer::Reconfigure(const ReplicaServerOptions& options) {
   options_.scrubbing = options.scrubbing;
   admission_.Reconfigure(AdmissionOptions());
   scrubbing_.Reconfigure(options.credentials, options.scrubbing);
+  options_.inquiry = options.inquiry;
+  inquiry_.Reconfigure(options.credentials, options.inquiry);
 }
 
 // --- Memory ------------------------------------------------------------------
@@ -202,7 +209,10 @@ bool ReplicaServer::Dispatch(const ConnectionEvent& event) {
     return true;
   }
   const PeerConnection* const connection = connections_.Find(event.connection);
-  if (connection == nullptr) return scrubbing_.OnConnectionEvent(event);
+  if (connection == nullptr) {
+    return scrubbing_.OnConnectionEvent(event) ||
+           inquiry_.OnConnectionEvent(event);
+  }
   if (event.kind != ConnectionEvent::Kind::kEstablished) EndGone(*connection);
   return true;
 }
@@ -282,7 +292,10 @@ void ReplicaServer::EndGone(const PeerConnection& connection) {
 
 bool ReplicaServer::Dispatch(const fabric::Completion& completion) {
   PeerConnection* const found = connections_.Find(completion.connection);
-  if (found == nullptr) return scrubbing_.OnCompletion(completion);
+  if (found == nullptr) {
+    return scrubbing_.OnCompletion(completion) ||
+           inquiry_.OnCompletion(completion);
+  }
   PeerConnection& connection = *found;
   const bool is_control = PeerConnections::IsControl(completion.work);
   // The session ended by an error: its connection is about to go.
@@ -342,9 +355,15 @@ bool ActsAsItsNode(const Message& message) {
 
 }  // namespace
 
-// RS3.
+// RS3 and RS4.
 absl::Status ReplicaServer::CheckName(const PeerConnection& connection,
                                       const Message& message) const {
+  if (std::holds_alternative<Mark>(message) ||
+      std::holds_alternative<Remove>(message)) {
+    const absl::Status named = quorum::CheckIsOperator(connection.peer_name,
+                                                       options_.cluster_id);
+    return named.ok() ? named : Rejection(RejectReason::kWrongKey, named);
+  }
   if (!ActsAsItsNode(message)) return absl::OkStatus();
   absl::Status named = quorum::CheckActsAs(
       connection.peer_name, options_.cluster_id, connection.hello.primary.node);
@@ -398,6 +417,15 @@ absl::StatusOr<MaybeReply> ReplicaServer::Reply(PeerConnection& connection,
   if (const auto* install = std::get_if<Install>(&message)) {
     return opening_.OnInstall(connection, *install);
   }
+  if (const auto* mark = std::get_if<Mark>(&message)) {
+    return opening_.OnMark(connection, *mark);
+  }
+  if (std::holds_alternative<Remove>(message)) return OnRemove(connection);
+  if (std::holds_alternative<AskDeletion>(message)) {
+    return connection.log->deletion();
+  }
+  const DeletionState deletion = connection.log->deletion();
+  if (deletion.deletion != Deletion::kNone) return deletion;  // RS5
   if (std::holds_alternative<AskCreation>(message)) {
     return OnAskCreation(connection);
   }
@@ -590,9 +618,70 @@ absl::StatusOr<Message> ReplicaServer::OnFormat(PeerConnection& connection,
                            options_.creator->Create(log_id, made));
   connection.log = log.get();
   scrubbing_.Watch(*log);
+  inquiry_.Watch(log_id);
   logs_.emplace(log_id, std::move(log));
   ++connections_.counters().formatted;
   return Formatted{};
+}
+
+absl::StatusOr<Message> ReplicaServer::OnRemove(PeerConnection& connection) {
+  if (connection.phase != Phase::kControl &&
+      connection.phase != Phase::kPromised) {
+    return absl::FailedPreconditionError(
+        "Remove refused: this connection opens the log");
+  }
+  return RemoveRecords(connection.log->log_id(), &connection);
+}
+
+// P-D4. Every byte that a peer may still reach goes with its connection, before
+// the records do.
+absl::StatusOr<DeletionState> ReplicaServer::RemoveRecords(
+    Uuid log_id, PeerConnection* asker) {
+  ServedLog& log = *logs_.at(log_id);
+  ALPHEUS_RETURN_IF_ERROR(log.MarkDeleted(Deletion::kDecided));
+  if (asker != nullptr) {
+    connections_.VoidKeys(*asker);
+    asker->report = {};
+    asker->phase = Phase::kControl;
+    asker->log = nullptr;
+  }
+  std::unique_ptr<ServedLog> kept = *RemoveLog(log_id);
+  if (options_.creator != nullptr) {
+    kept.reset();
+    ALPHEUS_ASSIGN_OR_RETURN(kept, options_.creator->RemoveRecords(log_id));
+  }
+  const DeletionState state = kept->deletion();
+  if (asker != nullptr) asker->log = kept.get();
+  logs_.emplace(log_id, std::move(kept));
+  if (options_.note) {
+    options_.note(absl::StrCat("log ", connections_.NameOf(log_id),
+                               ": deleted; its records are removed here"));
+  }
+  return state;
+}
+
+void ReplicaServer::InquireOfDeletions() {
+  const auto wants = [this](Uuid log_id) {
+    const auto found = logs_.find(log_id);
+    return found != logs_.end() &&
+           found->second->deletion().deletion != Deletion::kDecided &&
+           !HasOwner(log_id);
+  };
+  const std::optional<Uuid> decided = inquiry_.Poll(wants);
+  if (!decided.has_value()) return;
+  const absl::Status removed = RemoveRecords(*decided, nullptr).status();
+  if (!removed.ok() && options_.warn) {
+    options_.warn(absl::StrCat("log ", connections_.NameOf(*decided),
+                               ": it was deleted, and its records can't be "
+                               "removed here: ", removed.message()));
+  }
+}
+
+bool ReplicaServer::HasOwner(Uuid log_id) const {
+  return std::ranges::any_of(connections_.all(), [log_id](const auto& entry) {
+    return entry.second.hello.log_id == log_id &&
+           entry.second.is_promise_owner();
+  });
 }
 
 // --- Time --------------------------------------------------------------------
@@ -613,6 +702,11 @@ void ReplicaServer::Poll() {
     if (due.has_value() && *due <= now) EndLate(connection);
   }
   desk_.Poll();
+  const absl::Status inquired = WithinMemory([&] {
+    InquireOfDeletions();
+    return absl::OkStatus();
+  });
+  inquired.IgnoreError();  // it asks again
   const absl::Status scrubbed = WithinMemory([&] {
     scrubbing_.Poll([this](Uuid log_id) { return IsBeingOpened(log_id); });
     return absl::OkStatus();
@@ -705,6 +799,9 @@ std::optional<int64_t> ReplicaServer::DueAt(
 Deadline ReplicaServer::NextPoll() const {
   Deadline next = scrubbing_.NextPoll();
   if (desk_.NextPoll().at_nanos() < next.at_nanos()) next = desk_.NextPoll();
+  if (inquiry_.NextPoll().at_nanos() < next.at_nanos()) {
+    next = inquiry_.NextPoll();
+  }
   for (const auto& [id, connection] : connections_.all()) {
     const bool has_more =
         connection.phase == Phase::kSession && connection.log->has_more();

@@ -18,11 +18,15 @@
 //                    Fetch           Fetched                kControl
 //                    AskCreation     Created                kControl
 //                    Format          Formatted              kControl
+//                    AskDeletion     DeletionState          kControl
+//   kControl,        Remove          DeletionState          kControl
+//   kPromised
 //   kControl,        Release         Released, or Refused   as before
 //   kPromised,       Prepare         later                  kReporting
 //   kRepairOpened                    or Refused             as before
 //   kReporting       none            Promised               kPromised
 //   kPromised        OpenForRepair   RepairOpened           kRepairOpened
+//   kPromised        Mark            DeletionState          kControl
 //   kRepairOpened    Install         later                  kInstalling
 //   kInstalling      none            Installed              kSession
 //   kSession         batches         acks                   kSession
@@ -76,6 +80,12 @@
 //        local primary, has it released, or stands as its candidate. So the
 //        key of one node opens no log in the name of another, and ends no
 //        primary by that.
+//   RS4. Where the fabric proves names, nobody but an operator has a replica
+//        marked as deleted, or its records removed: the key of one node deletes
+//        nothing. A node removes its own records by what it was told by an
+//        opening quorum of nodes (deletion_inquiry.h).
+//   RS5. A replica that is marked as deleted shows its records to nobody. They
+//        are removed only once the deletion is decided (P-D4).
 // Thread safety: one thread.
 // May block: waits for no peer. Poll, OnCompletion, OnConnectionEvent, AddLog,
 // RemoveLog and the destructor may wait for a fence of a replica's medium (on a
@@ -104,6 +114,7 @@
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
 #include "log/base/ids.h"
+#include "recovery/deletion/deletion_inquiry.h"
 #include "recovery/protocol/handshake.h"
 #include "recovery/protocol/messages.h"
 #include "recovery/protocol/reject_counters.h"
@@ -159,6 +170,7 @@ struct ReplicaServerOptions {
   // Returns the name of a log for messages. Not set: its id.
   std::function<std::string(Uuid log_id)> name_of;
   ElectionDeskOptions desk = {};
+  DeletionInquiryOptions inquiry = {};
   // Gets one sentence, for an operator's log file, for each promise, each
   // session and the end of each primary.
   std::function<void(const std::string&)> note;
@@ -272,12 +284,21 @@ class ReplicaServer {
                                   const Scrub& scrub);
   absl::StatusOr<Message> OnAskChange(const PeerConnection& connection,
                                       const AskChange& asked_change) const;
+  absl::StatusOr<Message> OnRemove(PeerConnection& connection);
+  // Removes the records of a log whose deletion is decided (P-D4). `asker`
+  // stays; nullptr: nobody asked.
+  absl::StatusOr<DeletionState> RemoveRecords(Uuid log_id,
+                                              PeerConnection* asker);
+  // Asks other nodes whether logs were deleted while this one was away (P-D5).
+  void InquireOfDeletions();
   static absl::StatusOr<Message> OnFetch(const PeerConnection& connection,
                                          const Fetch& fetch);
 
   // Time.
   // Returns true if the log's ring belongs to an owner that has no session yet.
   bool IsBeingOpened(Uuid log_id) const;
+  // Returns true if a connection owns the log's promise.
+  bool HasOwner(Uuid log_id) const;
   void StepSessions();
   void RunSlice();
   // Persists the session's watermark once the session is idle.
@@ -302,6 +323,7 @@ class ReplicaServer {
   ElectionDesk desk_;
   ConnectionAdmission admission_;
   SliceScheduler slices_;
+  DeletionInquiry inquiry_;
 };
 
 }  // namespace alpheus::recovery

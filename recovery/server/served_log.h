@@ -54,6 +54,7 @@ class ServedLog : public ScrubbedReplica {
   virtual quorum::Promise current_promise() const = 0;
   // Returns all members that its superline knows, and whether it was ever used.
   virtual Created created() const = 0;
+  virtual DeletionState deletion() const = 0;
   // Returns the region: the ring, which peers read and write, and before it
   // superline, table and watermarks.
   virtual std::span<std::byte> region() const = 0;
@@ -66,6 +67,7 @@ class ServedLog : public ScrubbedReplica {
   virtual absl::Status BeginRepair(Epoch epoch) = 0;
   virtual absl::Status RaiseCeiling(Epoch epoch, RingOffset ceiling) = 0;
   virtual absl::Status StartInstall(const Installation& installation) = 0;
+  virtual absl::Status MarkDeleted(Deletion deletion) = 0;
   virtual absl::StatusOr<bool> Continue(uint64_t bytes_max) = 0;
   virtual void EndWork() = 0;
 
@@ -96,6 +98,12 @@ class LogCreator {
   // medium's.
   virtual absl::StatusOr<std::unique_ptr<ServedLog>> Create(
       Uuid log_id, const Format& format) = 0;
+  // Removes the records of a replica whose deletion is decided, and returns
+  // what is left of it (FormatRemoved). The replica is not served any more, and
+  // its ServedLog is destroyed. Its records go in one step; after an error it
+  // is there as before, and may be served again. Errors: the medium's.
+  virtual absl::StatusOr<std::unique_ptr<ServedLog>> RemoveRecords(
+      Uuid log_id) = 0;
 };
 
 // Returns the state that superline, table and watermarks give.
@@ -127,6 +135,9 @@ class ServedReplica final : public ServedLog {
     return quorum::PromiseOf(replica_->superline());
   }
   Created created() const override { return CreatedOf(replica_->superline()); }
+  DeletionState deletion() const override {
+    return {replica_->superline().deletion, replica_->superline().configuration};
+  }
   bool medium_failed() const override { return !pmem_.Error().ok(); }
   Followed followed() const override;
   std::span<std::byte> ring() const override;
@@ -153,6 +164,9 @@ class ServedReplica final : public ServedLog {
   absl::Status StartInstall(const Installation& installation) override {
     end_.reset();
     return replica_->StartInstall(installation);
+  }
+  absl::Status MarkDeleted(Deletion deletion) override {
+    return replica_->MarkDeleted(deletion);
   }
   absl::StatusOr<bool> Continue(uint64_t bytes_max) override {
     return replica_->Continue(bytes_max);

@@ -82,6 +82,9 @@ absl::Status StandingLogs::Start(const StandingOptions& options) {
 void StandingLogs::Hold(Standing& standing, const StandingOptions& options) {
   for (;;) {
     absl::StatusOr<std::shared_ptr<Log>> log = standing.candidate->WaitForLog();
+    if (absl::IsNotFound(log.status()) && options.served != nullptr) {
+      options.served->SetDeleted(standing.name);
+    }
     if (!log.ok()) return;
     HoldOnce(standing, options, *std::move(log));
   }

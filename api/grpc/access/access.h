@@ -12,7 +12,7 @@
 //            CloseClient          GetExposure          ListClients
 //            ListClients          DescribeDurability   Elect, Drain, Scrub
 //            AppendStream         ListEpochs           Replace, Reconfigure
-//            Resolve, Force                            CreateLog
+//            Resolve, Force                            CreateLog, DeleteLog
 //            GetStatus, ListLogs, reflection: any of them; health: no token
 //
 // ListLogs shows the logs that the token is for.

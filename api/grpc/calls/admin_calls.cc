@@ -13,6 +13,7 @@
 #include "alpheus/options.h"
 #include "alpheus/recovery_report.h"
 #include "api/admin/cluster_scrub.h"
+#include "api/admin/delete_log.h"
 #include "api/grpc/calls/backup_stream.h"
 #include "api/grpc/calls/shown_token.h"
 #include "api/grpc/wire/admin_messages.h"
@@ -237,6 +238,20 @@ grpc::ServerWriteReactor<v1::BackupResponse>* AdminCalls::Backup(
                                 ErrorOfOrder(takes));
   }
   return BackupStream::Start(logs_, counts_, std::move(permits), *request);
+}
+
+ServerUnaryReactor* AdminCalls::DeleteLog(grpc::CallbackServerContext* context,
+                                          const v1::DeleteLogRequest* request,
+                                          v1::DeleteLogResponse* response) {
+  return Begin(*context, Method::kDeleteLog, request->log(), kChangeTimes,
+               [=](Administrator& administrator,
+                   const OrderBounds& bounds) -> absl::Status {
+                 ALPHEUS_ASSIGN_OR_RETURN(
+                     const DeletedLog deleted,
+                     administrator.DeleteLog(request->log(), bounds));
+                 SetDeleted(deleted, response);
+                 return absl::OkStatus();
+               });
 }
 
 }  // namespace alpheus::rpc

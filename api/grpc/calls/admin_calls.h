@@ -77,6 +77,9 @@ class AdminCalls final : public v1::AdminService::CallbackService {
   grpc::ServerWriteReactor<v1::BackupResponse>* Backup(
       grpc::CallbackServerContext* context,
       const v1::BackupRequest* request) override;
+  grpc::ServerUnaryReactor* DeleteLog(grpc::CallbackServerContext* context,
+                                      const v1::DeleteLogRequest* request,
+                                      v1::DeleteLogResponse* response) override;
 
  private:
   // Carries an order out, and fills its response.

@@ -46,13 +46,14 @@ enum class Method {
   kReplace,
   kReconfigure,
   kCreateLog,
+  kDeleteLog,
   kAppendStream,
   kRead,
   kTail,
   kBackup,
 };
-inline constexpr size_t kMethodCount = 24;
-inline constexpr size_t kUnaryCount = 20;  // the first ones
+inline constexpr size_t kMethodCount = 25;
+inline constexpr size_t kUnaryCount = 21;  // the first ones
 
 // Returns the method's name in the API.
 constexpr std::string_view NameOf(Method method) {
@@ -77,6 +78,7 @@ constexpr std::string_view NameOf(Method method) {
       "Replace",
       "Reconfigure",
       "CreateLog",
+      "DeleteLog",
       "AppendStream",
       "Read",
       "Tail",

@@ -29,6 +29,11 @@ void SetScrubs(const std::vector<ScrubResult>& scrubs, v1::ScrubResponse* out) {
   }
 }
 
+void SetDeleted(const DeletedLog& deleted, v1::DeleteLogResponse* out) {
+  for (const uint64_t node : deleted.removed) out->add_removed_nodes(node);
+  for (const uint64_t node : deleted.left) out->add_left_nodes(node);
+}
+
 void SetMembers(const RecoveryReport& report, v1::MembersChanged* out) {
   out->set_epoch(report.epoch.value);
   out->set_head_lsn(report.head_lsn.value);

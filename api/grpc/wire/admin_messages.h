@@ -11,10 +11,12 @@
 #include "alpheus/recovery_report.h"
 #include "alpheus/v1/admin_service.pb.h"
 #include "api/admin/cluster_scrub.h"
+#include "api/admin/delete_log.h"
 
 namespace alpheus::rpc {
 
 void SetScrubs(const std::vector<ScrubResult>& scrubs, v1::ScrubResponse* out);
+void SetDeleted(const DeletedLog& deleted, v1::DeleteLogResponse* out);
 void SetMembers(const RecoveryReport& report, v1::MembersChanged* out);
 
 }  // namespace alpheus::rpc

@@ -31,6 +31,8 @@
 //         the log has a newer list of members.
 //   CAN5. Soon after a process has withdrawn nobody names it, even if its log
 //         stays open for long.
+//   CAN6. A candidate withdraws by itself once it finds that its log was
+//         deleted: nobody opens it any more.
 // Thread safety: all members by many threads at once, except the destructor.
 // References: docs/design/election.md.
 #ifndef ALPHEUS_API_INCLUDE_ALPHEUS_CANDIDATE_H_
@@ -133,7 +135,8 @@ class Candidate {
 
   // Waits until this process is primary, and returns the log. It is handed out
   // once. May block. Errors: DeadlineExceeded (with the reason why the last
-  // opening failed); Cancelled (withdrawn); FailedPrecondition (CAN3).
+  // opening failed); Cancelled (withdrawn); NotFound (CAN6); FailedPrecondition
+  // (CAN3).
   absl::StatusOr<std::shared_ptr<Log>> WaitForLog(Deadline deadline = {});
 
   // Returns true if the log that was handed out is to be given back: it has

@@ -67,6 +67,11 @@ void ServedLogs::Withdraw(const std::string& name) {
   if (served != nullptr) served->Drain();
 }
 
+void ServedLogs::SetDeleted(const std::string& name) {
+  const MutexLock lock(mutex_);
+  Known(name).is_deleted = true;
+}
+
 FoundLog ServedLogs::Find(const std::string& name) {
   const MutexLock lock(mutex_);
   FoundLog result;
@@ -77,6 +82,11 @@ FoundLog ServedLogs::Find(const std::string& name) {
     return result;
   }
   const Entry& entry = found->second;
+  if (entry.is_deleted) {
+    result.status =
+        absl::NotFoundError(absl::StrCat("log ", name, ": it was deleted"));
+    return result;
+  }
   if (entry.served != nullptr) result.use = entry.served->Enter();
   if (result.use) return result;
   if (!entry.why_withheld.ok()) {
@@ -110,6 +120,7 @@ std::vector<std::pair<std::string, bool>> ServedLogs::List() {
   std::vector<std::pair<std::string, bool>> logs;
   const MutexLock lock(mutex_);
   for (const auto& [name, entry] : logs_) {
+    if (entry.is_deleted) continue;
     logs.emplace_back(name, entry.served != nullptr);
   }
   return logs;

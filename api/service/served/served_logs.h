@@ -38,7 +38,8 @@ namespace alpheus::service {
 struct FoundLog {
   // Empty unless the log is served.
   LogUse use;
-  // OK if it is served. NotFound: this node stands for no log of that name.
+  // OK if it is served. NotFound: this node stands for no log of that name, or
+  // it was deleted.
   // FailedPrecondition: it is withheld. Unavailable: elsewhere.
   absl::Status status;
   // Elsewhere: its primary, as far as this node knows, and where clients reach
@@ -69,6 +70,10 @@ class ServedLogs {
   // Ends what Serve began. Blocks, as ServedLog::Drain.
   void Withdraw(const std::string& name);
 
+  // Notes that the log was deleted: it is not found, and not listed, any more.
+  // Requires: it is not served.
+  void SetDeleted(const std::string& name);
+
   FoundLog Find(const std::string& name);
   // Begins a use of the log if it is served, as Find, and asks no more.
   LogUse Use(const std::string& name);
@@ -85,6 +90,7 @@ class ServedLogs {
   struct Entry {
     std::shared_ptr<ServedLog> served;
     absl::Status why_withheld;
+    bool is_deleted = false;
     FindPrimary find_primary;
     LogCounts counts;
   };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // format_region: writes the fixed part of an empty log into a new region.
 //
+// Of a replica whose log is deleted the fixed part is all that is left.
+//
 // Persistence: epoch table and watermarks first, the superline last, so that a
 // crash leaves either no log or a whole, empty one.
 // Thread safety: one thread, which holds the region's lock.
@@ -26,6 +28,19 @@ namespace alpheus {
 template <Persistence P>
 absl::Status FormatRegion(P& pmem, std::span<std::byte> region,
                           const Layout& layout, const FormatIdentity& identity);
+
+// Layout of a region that FormatRemoved writes. Its ring is never written.
+inline Layout LayoutOfRemoved() {
+  return *Layout::ForRing(kPageBytes, /*table_capacity=*/1);
+}
+
+// Writes what is left of the replica `of` once its log is deleted: its superline
+// with the deletion decided, and no record. Durable when it returns OK.
+// Requires: region.size() >= LayoutOfRemoved().region_bytes.
+// Errors: Unavailable (medium).
+template <Persistence P>
+absl::Status FormatRemoved(P& pmem, std::span<std::byte> region,
+                           const Superline& of);
 
 }  // namespace alpheus
 

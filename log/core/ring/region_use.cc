@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "absl/status/statusor.h"
+#include "log/core/ring/format_region.h"
 #include "log/format/atomic_cell.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
@@ -26,7 +27,8 @@ RegionUse UseOfLog(const CellState& superline) {
       DecodeSuperline(superline.copies[*superline.newest].content);
   const bool is_unopened = decoded.ok() &&
                            decoded->promised_epoch == Epoch(0) &&
-                           decoded->log_epoch == Epoch(0);
+                           decoded->log_epoch == Epoch(0) &&
+                           decoded->deletion == Deletion::kNone;
   return is_unopened ? RegionUse::kUnopened : RegionUse::kUsed;
 }
 
@@ -62,6 +64,19 @@ RegionUse UseOfRegion(std::span<std::byte> region, bool is_device) {
   }
   if (is_device) return RegionUse::kNothing;
   return IsRestUnused(region) ? RegionUse::kNothing : RegionUse::kUsed;
+}
+
+RegionUse UseOfRemoved(std::span<std::byte> region, bool is_device) {
+  if (is_device || region.size() != LayoutOfRemoved().region_bytes) {
+    return UseOfRegion(region, is_device);
+  }
+  const CellState superline = ReadCell(SuperlinePlace(region));
+  if (!superline.newest) return RegionUse::kNothing;
+  const absl::StatusOr<Superline> decoded =
+      DecodeSuperline(superline.copies[*superline.newest].content);
+  return decoded.ok() && decoded->deletion == Deletion::kDecided
+             ? RegionUse::kUnopened
+             : RegionUse::kUsed;
 }
 
 }  // namespace alpheus

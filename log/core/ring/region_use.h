@@ -21,6 +21,9 @@ namespace alpheus {
 // may be anything, since devices are wiped at their beginning only. Requires:
 // the bytes end with the file or device.
 RegionUse UseOfRegion(std::span<std::byte> region, bool is_device);
+// The same where what is left of a deleted replica is being made: it holds no
+// record, so one that a killed process left there may be made again.
+RegionUse UseOfRemoved(std::span<std::byte> region, bool is_device);
 
 }  // namespace alpheus
 

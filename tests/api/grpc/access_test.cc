@@ -119,6 +119,7 @@ const std::map<std::string, Call>& Calls() {
       {"Reconfigure", Unary(&Admin::Reconfigure)},
       {"CreateLog", Unary(&Admin::CreateLog)},
       {"Backup", BackUp},
+      {"DeleteLog", Unary(&Admin::DeleteLog)},
   };
   return *calls;
 }
@@ -156,7 +157,8 @@ constexpr char kReadCalls[] =
     "DescribeDurability GetExposure GetStatus ListEpochs Read Tail "
     "WaitDurable ";
 constexpr char kAdminCalls[] =
-    "Cleanup CloseClient CreateLog Drain Elect GetStatus ListClients "
+    "Cleanup CloseClient CreateLog DeleteLog Drain Elect GetStatus "
+    "ListClients "
     "Reconfigure Replace Scrub ";
 
 TEST(AccessCallsTest, AreAllOfTheServices) {

@@ -70,6 +70,7 @@ class AdminCallsTest : public ::testing::Test {
     call(&Stub::Reconfigure, v1::ReconfigureRequest(),
          v1::ReconfigureResponse());
     call(&Stub::CreateLog, v1::CreateLogRequest(), v1::CreateLogResponse());
+    call(&Stub::DeleteLog, v1::DeleteLogRequest(), v1::DeleteLogResponse());
   }
 
   const AdminToken tokens_;
@@ -182,6 +183,14 @@ TEST_F(AdminCallsTest, NewLogHasItsSizeAndItsId) {
               ElementsAre("create main 67108864", "create main 1048576"));
 }
 
+TEST_F(AdminCallsTest, DeletedLogNamesItsNodes) {
+  v1::DeleteLogResponse deleted;
+  ASSERT_TRUE(Call(&Stub::DeleteLog, v1::DeleteLogRequest(), &deleted).ok());
+  EXPECT_THAT(deleted.removed_nodes(), ElementsAre(1, 3));
+  EXPECT_THAT(deleted.left_nodes(), ElementsAre(2));
+  EXPECT_THAT(administrator_.orders(), ElementsAre("delete main"));
+}
+
 TEST_F(AdminCallsTest, ErrorsKeepTheirCodesAndSentences) {
   for (const absl::StatusCode code :
        {absl::StatusCode::kUnavailable, absl::StatusCode::kDeadlineExceeded,
@@ -205,7 +214,7 @@ TEST_F(AdminCallsTest, OrdersAreCounted) {
   for (const rpc::Method method :
        {rpc::Method::kElect, rpc::Method::kDrain, rpc::Method::kScrub,
         rpc::Method::kReplace, rpc::Method::kReconfigure,
-        rpc::Method::kCreateLog}) {
+        rpc::Method::kCreateLog, rpc::Method::kDeleteLog}) {
     EXPECT_EQ(server_->counts().ended(method, StatusCode::OK), 1u)
         << rpc::NameOf(method);
     EXPECT_EQ(server_->counts().ended(method, StatusCode::ABORTED),
@@ -263,6 +272,7 @@ TEST_F(AdminCallsTest, OrderHasNineTenthsOfTheTimeOfItsCall) {
   is_bounded(&Stub::Reconfigure, v1::ReconfigureRequest(),
              v1::ReconfigureResponse());
   is_bounded(&Stub::CreateLog, v1::CreateLogRequest(), v1::CreateLogResponse());
+  is_bounded(&Stub::DeleteLog, v1::DeleteLogRequest(), v1::DeleteLogResponse());
   v1::ElectResponse elected;
   ASSERT_TRUE(Call(&Stub::Elect, v1::ElectRequest(), &elected).ok());
   EXPECT_EQ(administrator_.timeout_ms(), 10'000u);

@@ -73,6 +73,10 @@ class ScriptedAdministrator final : public Administrator {
     return Said(absl::StrCat("create ", log, " ", region_bytes), bounds,
                 log_id);
   }
+  absl::StatusOr<DeletedLog> DeleteLog(const std::string& log,
+                                       const OrderBounds& bounds) override {
+    return Said(absl::StrCat("delete ", log), bounds, DeletedLog{{1, 3}, {2}});
+  }
 
  private:
   template <class Result>

@@ -58,6 +58,37 @@ TEST(SuperlineTest, WhatItWasMadeFromLiesBehindTheMembers) {
   EXPECT_EQ(at(704), 30);
 }
 
+// SUP6. A program that knows nothing of marks must not take a marked replica
+// for one that may promise.
+TEST(SuperlineTest, MarkOfDeletionHasAVersionOfItsOwn) {
+  for (const Deletion deletion : {Deletion::kMarked, Deletion::kDecided}) {
+    for (const bool repairing : {false, true}) {
+      Superline marked = Example();
+      marked.repairing = repairing;
+      marked.deletion = deletion;
+      const std::vector<std::byte> content = EncodeSuperline(marked);
+      EXPECT_EQ(content.size(), 712u);
+      EXPECT_EQ(FormatVersionOf(content), 4u);
+      EXPECT_EQ(static_cast<uint32_t>(content[4]),
+                (repairing ? 1 : 0) + 2 * static_cast<uint32_t>(deletion));
+      const auto decoded = DecodeSuperline(content);
+      ASSERT_TRUE(decoded.ok()) << decoded.status();
+      EXPECT_EQ(*decoded, marked);
+    }
+  }
+}
+
+TEST(SuperlineTest, Version4WithoutAMarkIsDamaged) {
+  std::vector<std::byte> content = EncodeSuperline(Example());
+  content[0] = std::byte{4};
+  for (const int flags : {0, 1, 6, 7}) {
+    content[4] = static_cast<std::byte>(flags);
+    EXPECT_EQ(DecodeSuperline(content).status().code(),
+              absl::StatusCode::kDataLoss)
+        << flags;
+  }
+}
+
 TEST(SuperlineTest, FormattedOneWasMadeFromNone) {
   Superline formatted = Example();
   formatted.configuration.made_from.reset();
@@ -103,10 +134,10 @@ TEST(SuperlineTest, Version2IsRead) {
 
 TEST(SuperlineTest, OtherVersionIsUnimplementedAndNamed) {
   std::vector<std::byte> content = EncodeSuperline(Example());
-  content[0] = std::byte{4};
+  content[0] = std::byte{5};
   const auto refused = DecodeSuperline(content);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_NE(refused.status().message().find("version 4"),
+  EXPECT_NE(refused.status().message().find("version 5"),
             absl::string_view::npos);
   content[0] = std::byte{0};
   EXPECT_EQ(DecodeSuperline(content).status().code(),
@@ -116,7 +147,7 @@ TEST(SuperlineTest, OtherVersionIsUnimplementedAndNamed) {
 // A newer version may have a longer superline; its number is read first.
 TEST(SuperlineTest, OtherVersionIsSeenWhateverTheLength) {
   std::vector<std::byte> content = EncodeSuperline(Example());
-  content[0] = std::byte{4};
+  content[0] = std::byte{5};
   content.resize(1000);
   EXPECT_EQ(DecodeSuperline(content).status().code(),
             absl::StatusCode::kUnimplemented);

@@ -73,6 +73,12 @@ class LentReplica final : public recovery::ServedLog {
       const recovery::Installation& installation) override {
     return replica_.StartInstall(installation);
   }
+  recovery::DeletionState deletion() const override {
+    return {replica_.superline().deletion, replica_.superline().configuration};
+  }
+  absl::Status MarkDeleted(Deletion deletion) override {
+    return replica_.MarkDeleted(deletion);
+  }
   absl::StatusOr<bool> Continue(uint64_t bytes_max) override {
     return replica_.Continue(bytes_max);
   }

@@ -171,6 +171,10 @@ void OpeningWorld::Serve(Node& node) {
   options.credentials = {
       other == options_.other_keys.end() ? options_.key : other->second,
       &node.random};
+  options.inquiry.first_ns = options_.inquires_ns;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    options.inquiry.peers.push_back(AddressOf(static_cast<int>(i) + 1));
+  }
   node.real_server = std::make_unique<recovery::ReplicaServer>(
       network_->fabric(node.host), network_->clock(), options);
   ALPHEUS_CHECK(

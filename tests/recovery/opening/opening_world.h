@@ -64,6 +64,9 @@ class OpeningWorld {
     int spares = 0;
     // As LocalReplicaOptions, of all replicas of nodes.
     uint64_t read_whole_bytes_max = kReadWholeBytesMax;
+    // Nanoseconds after which nodes with a real_server ask each other whether
+    // the log was deleted; 0: never.
+    int64_t inquires_ns = 0;
     // Hosts behind all others, which the world leaves alone.
     int onlookers = 0;
   };

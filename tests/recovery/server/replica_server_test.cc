@@ -67,6 +67,11 @@ class TestCreator final : public recovery::LogCreator {
     return std::make_unique<WatchedLog>(*pmem_, nullptr);
   }
 
+  absl::StatusOr<std::unique_ptr<recovery::ServedLog>> RemoveRecords(
+      Uuid /*log_id*/) override {
+    return absl::UnimplementedError("nothing is removed here");
+  }
+
   Format asked;
 
  private:

@@ -133,6 +133,12 @@ class WatchedLog final : public recovery::ServedLog {
     return inner_.current_promise();
   }
   recovery::Created created() const override { return inner_.created(); }
+  recovery::DeletionState deletion() const override {
+    return inner_.deletion();
+  }
+  absl::Status MarkDeleted(Deletion deletion) override {
+    return inner_.MarkDeleted(deletion);
+  }
   recovery::Followed followed() const override { return inner_.followed(); }
   bool medium_failed() const override { return inner_.medium_failed(); }
   std::span<std::byte> ring() const override { return inner_.ring(); }

@@ -30,6 +30,7 @@ void AddCommands(CLI::App* app, Command* chosen) {
   AddSalvageCommand(app, chosen);
   AddReplaceCommand(app, chosen);
   AddReconfigureCommand(app, chosen);
+  AddDeleteLogCommand(app, chosen);
   AddElectCommand(app, chosen);
   AddDrainCommand(app, chosen);
   AddKeyCommand(app, chosen);

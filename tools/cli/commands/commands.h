@@ -34,6 +34,7 @@ void AddBackupCommand(CLI::App* app, Command* chosen);
 void AddSalvageCommand(CLI::App* app, Command* chosen);
 void AddReplaceCommand(CLI::App* app, Command* chosen);
 void AddReconfigureCommand(CLI::App* app, Command* chosen);
+void AddDeleteLogCommand(CLI::App* app, Command* chosen);
 void AddElectCommand(CLI::App* app, Command* chosen);
 void AddDrainCommand(CLI::App* app, Command* chosen);
 void AddKeyCommand(CLI::App* app, Command* chosen);

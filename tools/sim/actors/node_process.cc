@@ -23,6 +23,8 @@ namespace {
 // How often a region is tried that somebody else has.
 constexpr int64_t kRecheckNanos = 200'000;
 // How long a process waits for a replica that a primary has.
+// From when a replica is served until its node asks whether it was deleted.
+constexpr int64_t kInquiryNanos = 2'000'000;
 constexpr int64_t kStepDownNanos = 2'000'000;
 
 }  // namespace
@@ -175,6 +177,12 @@ recovery::ReplicaServerOptions NodeProcess::ServerOptions() {
   options.idle_ns = 100'000;
   options.scrubbing = ScrubbingOf(world_, world_.lists().of(machine_.number));
   options.regions = this;
+  if (world_.options().background_actors.deletes) {
+    options.inquiry.first_ns = kInquiryNanos;
+    options.inquiry.again_ns_max = 8 * kInquiryNanos;
+    options.inquiry.reply_timeout_ns = 3'000'000;
+    options.inquiry.peers = options.scrubbing.peers;
+  }
   options.desk = SimulatedDesk();
   if (world_.IsTraced()) {
     options.warn = [this](const std::string& what) {

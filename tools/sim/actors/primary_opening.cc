@@ -11,6 +11,7 @@
 #include "log/core/ring/format_region.h"
 #include "log/core/ring/region_state.h"
 #include "quorum/membership/static_membership.h"
+#include "tools/sim/actors/deleter.h"
 #include "tools/sim/actors/operator.h"
 #include "tools/sim/actors/sim_znodes.h"
 #include "tools/sim/actors/standing_agent.h"
@@ -194,6 +195,8 @@ bool PrimaryOpening::TryOnce(PrimaryNumber number,
   again = false;
   const ConfigurationChecker& configurations =
       opener_.world.checkers().configurations;
+  const bool was_deleted = opener_.world.deleter() != nullptr &&
+                           opener_.world.checkers().deletion.IsDecided();
   had_outdated_list_ = IsListOutdated();
   opener_.world.history().Opens(
       number, configurations.DurableHeadOf(configurations.in_force()));
@@ -236,6 +239,7 @@ bool PrimaryOpening::TryOnce(PrimaryNumber number,
                                    ": opening: ", status.ToString()));
   if (status.ok()) {
     opened_ = (*opening)->TakeOpened();
+    opener_.world.checkers().deletion.Opened(was_deleted);
     if (opener_.is_member &&
         !opener_.world.store().IsOwn(opener_.machine.number)) {
       opener_.world.oracle().Violate("P-INV-16",
@@ -254,11 +258,15 @@ bool PrimaryOpening::TryOnce(PrimaryNumber number,
   return false;
 }
 
-// Its own replica is blank, its list is not the log's, or more is damaged than
+// Its log is being deleted, its own replica is blank, its list is not the log's, or more is damaged than
 // the log must survive.
 bool PrimaryOpening::MayFail(const absl::Status& status) const {
   if (!FaultBudget(opener_.world).MustSurvive() && absl::IsDataLoss(status)) {
     return true;
+  }
+  if (absl::IsNotFound(status)) {
+    return opener_.world.deleter() != nullptr &&
+           opener_.world.checkers().deletion.HasMarks();
   }
   const bool is_blank =
       opener_.is_member && !opener_.world.store().IsOwn(opener_.machine.number);

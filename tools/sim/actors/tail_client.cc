@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tools/sim/actors/member_lists.h"
+#include "tools/sim/checkers/checkers.h"
 #include "tools/sim/world/region_store.h"
 
 namespace alpheus::sim {
@@ -122,6 +123,11 @@ void TailClient::Judge(const absl::Status& status) {
     return world_.history().Overtaken(tail_->next_lsn(), tail_->head_lsn());
   }
   if (absl::IsDataLoss(status) && HasStorageFaults(world_.options())) return;
+  // Marked replicas show nothing.
+  if (absl::IsNotFound(status) && world_.deleter() != nullptr &&
+      world_.checkers().deletion.HasMarks()) {
+    return;
+  }
   // An operator wrote another list since.
   const bool has_newer_list =
       world_.lists().list(world_.lists().count() - 1).id > list_id_;

@@ -100,6 +100,15 @@ class WatchedLog final : public Watched<recovery::ServedLog> {
     return inner().current_promise();
   }
   recovery::Created created() const override { return inner().created(); }
+  recovery::DeletionState deletion() const override {
+    return inner().deletion();
+  }
+  absl::Status MarkDeleted(Deletion deletion) override {
+    if (deletion == Deletion::kDecided) {
+      world().checkers().deletion.Removes(machine());
+    }
+    return inner().MarkDeleted(deletion);
+  }
   std::span<std::byte> ring() const override { return inner().ring(); }
   std::span<std::byte> ring_on_medium() const override {
     return inner().ring_on_medium();

@@ -9,6 +9,7 @@
 #include "tools/sim/checkers/choice_checker.h"
 #include "tools/sim/checkers/configuration_checker.h"
 #include "tools/sim/checkers/damage_checker.h"
+#include "tools/sim/checkers/deletion_checker.h"
 #include "tools/sim/checkers/durability_checker.h"
 #include "tools/sim/checkers/election_checker.h"
 #include "tools/sim/checkers/epoch_checker.h"
@@ -29,6 +30,7 @@ struct Checkers {
         choices(world.oracle()),
         configurations(world),
         damage(world),
+        deletion(world),
         elections(world.oracle(), world.options()),
         epochs(world),
         fence(world),
@@ -44,6 +46,7 @@ struct Checkers {
   ChoiceChecker choices;
   ConfigurationChecker configurations;
   DamageChecker damage;
+  DeletionChecker deletion;
   ElectionChecker elections;
   EpochChecker epochs;
   FenceChecker fence;

@@ -100,7 +100,7 @@ RegionImage FormattedRegion(const RegionIdentity& identity,
 RegionImage OfAnotherFormat(RegionImage image) {
   const CellState cell = ReadCell(SuperlinePlace(image));
   std::vector<std::byte> content = cell.copies[*cell.newest].content;
-  const uint32_t version = kFormatVersion + 1;
+  const uint32_t version = kDeletionFormatVersion + 1;
   std::memcpy(content.data(), &version, sizeof(version));
   model::ModelPersistence pmem(image);
   ALPHEUS_CHECK(WriteCell(pmem, SuperlinePlace(pmem.region()), cell.newest,

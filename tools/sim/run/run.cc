@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tools/sim/actors/deleter.h"
 #include "tools/sim/actors/operator.h"
 #include "tools/sim/actors/primary_process.h"
 #include "tools/sim/actors/service_clients.h"
@@ -32,6 +33,8 @@ constexpr int64_t kEndNanosMax = 300'000'000;
 // Time until changes of members are cut off at the end.
 constexpr int64_t kChangeNanos = 3'000'000;
 constexpr int64_t kIdleStepNanos = 1'000'000;
+// Time in which a deleted log must not open.
+constexpr int64_t kLastTriesNanos = 10'000'000;
 constexpr int kFinalOpenings = 2;
 // Number of events between two looks at all media.
 constexpr uint64_t kCheckEvents = 500;
@@ -57,10 +60,14 @@ class Run {
     const int64_t safe_until =
         faults_.empty() ? 20 * kCheckNanos : faults_.back().at_ns + kCheckNanos;
     StepUntil([&] { return world_.now() >= safe_until; });
-    if (Continues()) LetSurvivingCoreLive();
-    if (Continues()) LetItLive();
-    if (Continues()) LetItIdle();
-    if (Continues()) OpenAgain();
+    if (world_.deleter() != nullptr) {
+      if (Continues()) EndByDeletion();
+    } else {
+      if (Continues()) LetSurvivingCoreLive();
+      if (Continues()) LetItLive();
+      if (Continues()) LetItIdle();
+      if (Continues()) OpenAgain();
+    }
     CalmChecker(world_.oracle(), world_.options())
         .WithoutCredit(world_.network().receivers_not_ready());
     RunResult result;
@@ -207,6 +214,34 @@ class Run {
     if (world_.checkers().configurations.IsInForceEverywhere()) {
       changes->GiveListInForce();
     }
+  }
+
+  // All is well: a deletion is decided in the end, wherever earlier ones were
+  // cut off, and all members remove their records. Applications that release
+  // their replicas go on trying to open the log; others would keep their
+  // replicas from the deletion. Afterwards all try (P-D3).
+  void EndByDeletion() {
+    is_healed_ = true;
+    Heal(world_);
+    world_.BeQuiet();
+    is_over_ = !world_.options().background_actors.claim;
+    for (World::Machine& machine : world_.machines()) {
+      world_.KillPrimary(machine);
+    }
+    if (world_.operator_at_work() != nullptr) {
+      world_.operator_at_work()->FinishChanges();
+    }
+    world_.deleter()->Finish();
+    end_by_ = world_.now() + 2 * kEndNanosMax;
+    StepToTheEnd("the log is not deleted",
+                 [&] { return world_.deleter()->is_done(); });
+    // One that missed it asks while no application has its replica.
+    is_over_ = true;
+    StepToTheEnd("a member keeps its records", [&] {
+      return world_.checkers().deletion.IsRemovedEverywhere();
+    });
+    is_over_ = false;
+    StepFor(kLastTriesNanos);
   }
 
   void MustFinishChanges() {

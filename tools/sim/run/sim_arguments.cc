@@ -65,6 +65,7 @@ absl::StatusOr<std::optional<BackgroundActors>> BackgroundActorsOf(
     if (name == "scrub") background_actors.scrub = true;
     if (name == "claim" || name == "hold") background_actors.claim = true;
     if (name == "elect") background_actors.elect = true;
+    if (name == "deletes") background_actors.deletes = true;
     if (name == "drain") {
       background_actors.elect = background_actors.drain = true;
     }
@@ -144,11 +145,12 @@ void AddFaults(CLI::App* command, SimArguments* arguments) {
       "processes that stand for primary (elect; on request only), the same, "
       "which an operator drains where nothing fails (drain; on request only), "
       "an operator that asks the primary to change the members (online; on "
-      "request only, with a mixed workload); or none; "
+      "request only, with a mixed workload), an operator that deletes the log "
+      "(deletes; on request only); or none; "
       "default drawn by the seed")
       .SplitAt(',')
       .OneOf({"tail", "unauthenticated", "operator", "scrub", "claim", "elect",
-              "drain", "online", "none", "stranger",
+              "drain", "online", "deletes", "none", "stranger",
               "hold"});  // the last two are older names
   cli::AddFlag(command, "--beyond-budget", &arguments->beyond_budget,
                "Storage faults strike beyond what a log must survive: it "

@@ -59,6 +59,7 @@ std::string BackgroundActorsText(const BackgroundActors& background_actors) {
     names.push_back(background_actors.drain ? "drain" : "elect");
   }
   if (background_actors.online) names.push_back("online");
+  if (background_actors.deletes) names.push_back("deletes");
   return names.empty() ? "none" : absl::StrJoin(names, ",");
 }
 

@@ -105,7 +105,8 @@ std::string Describe(const Totals& totals) {
       "storage    %12d regions refused; %d seeds that need "
       "not go on\n"
       "damage     %12d readers met what an opening had not read, and %d "
-      "calls\n",
+      "calls\n"
+      "deletions  %12d of the log, %d that returned OK\n",
       counters.tails, counters.tail_records, counters.tails_overtaken,
       counters.tails_outdated, counters.tail_ends,
       counters.unauthenticated_clients, counters.unauthenticated_refused,
@@ -113,7 +114,8 @@ std::string Describe(const Totals& totals) {
       counters.replacements_made, counters.changes_refused,
       counters.competing_changes, counters.stopped, counters.successions,
       counters.regions_refused, counters.progress_undemanded,
-      counters.damage_read, counters.damage_met);
+      counters.damage_read, counters.damage_met, counters.deletions,
+      counters.deletions_made);
   absl::StrAppendFormat(
       &text,
       "scrubs     %12d, %d by primaries; %d places written again, %d records, "

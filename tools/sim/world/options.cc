@@ -316,6 +316,7 @@ std::string Describe(const RunOptions& options) {
   if (options.background_actors.elect) absl::StrAppend(&text, " elect");
   if (options.background_actors.drain) absl::StrAppend(&text, " drain");
   if (options.background_actors.online) absl::StrAppend(&text, " online");
+  if (options.background_actors.deletes) absl::StrAppend(&text, " deletes");
   if (options.is_beyond_budget) absl::StrAppend(&text, " beyond the budget");
   absl::StrAppend(&text, " words ", options.stage_words, " platforms ",
                   PlatformsText(options.platforms));

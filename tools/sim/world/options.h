@@ -116,6 +116,8 @@ struct BackgroundActors {
   // The operator, by lot, asks the primary to change the members while its log
   // runs. On request only.
   bool online = false;
+  // An operator deletes the log, and is killed at times. On request only.
+  bool deletes = false;
 };
 
 // Parameters that the user fixes; the others are drawn as if nothing was fixed.

@@ -12,6 +12,7 @@
 #include "log/base/check.h"
 #include "log/core/ring/format_region.h"
 #include "tools/sim/actors/candidate_agent.h"
+#include "tools/sim/actors/deleter.h"
 #include "tools/sim/actors/member_lists.h"
 #include "tools/sim/actors/membership_service.h"
 #include "tools/sim/actors/node_process.h"
@@ -48,7 +49,8 @@ model::SimOptions NetworkOptions(const RunOptions& options) {
   network.hosts = 2 * options.nodes + 1 +
                   (options.background_actors.tail ? 1 : 0) +
                   (options.background_actors.unauthenticated ? 1 : 0) +
-                  (options.background_actors.elect ? options.nodes : 0);
+                  (options.background_actors.elect ? options.nodes : 0) +
+                  (options.background_actors.deletes ? 1 : 0);
   network.delay_ns_max = options.delay_ns_max;
   network.break_probability = options.break_probability;
   network.limits.retry_ns = 2'000'000;
@@ -153,6 +155,9 @@ World::World(const RunOptions& options)
   }
   if (options.background_actors.changes)
     operator_ = std::make_unique<Operator>(*this);
+  if (options.background_actors.deletes) {
+    deleter_ = std::make_unique<Deleter>(*this, DeleterHost());
+  }
   if (options.workload == Workload::kService) {
     service_clients_ = std::make_unique<ServiceClients>(*this);
   }
@@ -437,6 +442,7 @@ World::~World() {
     static_cast<void>(TakeMemory(machine));
   }
   Abandon(tail_);
+  Abandon(deleter_);
   Abandon(unauthenticated_client_);
   Abandon(service_clients_);
 }

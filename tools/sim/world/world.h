@@ -56,6 +56,7 @@ inline constexpr Uuid kLogId{0x109, 1};
 quorum::ClusterKey SimulatedKey();
 
 class CandidateAgent;
+class Deleter;
 class MemberLists;
 class MembershipService;
 class NodeProcess;
@@ -178,6 +179,8 @@ class World {
     uint64_t service_reads = 0;        // linearizable ones that were answered
     uint64_t service_local_reads = 0;  // of what a process has
     uint64_t service_old_reads = 0;    // of these, by a log of before
+    uint64_t deletions = 0;       // of the log, that began
+    uint64_t deletions_made = 0;  // that returned OK
   };
 
   explicit World(const RunOptions& options);
@@ -203,6 +206,8 @@ class World {
   const MemberLists& lists() const { return *lists_; }
   // Returns the operator; nullptr: nobody changes the members.
   Operator* operator_at_work() { return operator_.get(); }
+  // Returns the operator who deletes the log; nullptr: nobody does.
+  Deleter* deleter() { return deleter_.get(); }
   // Returns the clients of the service; null: another workload.
   ServiceClients* service_clients() { return service_clients_.get(); }
   // Returns the service of members; null: membership is static.
@@ -268,6 +273,7 @@ class World {
            (options_.background_actors.unauthenticated ? 1 : 0) +
            machine.number;
   }
+  int DeleterHost() const { return network_->options().hosts - 1; }
   // Returns the platform, both true and declared.
   replication::Platform PlatformOf(int machine) const;
   // Returns the bytes of the machine's replica that survive every power cut: on
@@ -367,6 +373,7 @@ class World {
   std::unique_ptr<TailClient> tail_;
   std::unique_ptr<UnauthenticatedClient> unauthenticated_client_;
   std::unique_ptr<Operator> operator_;
+  std::unique_ptr<Deleter> deleter_;
   std::unique_ptr<ServiceClients> service_clients_;
   std::vector<char> active_;  // by host
   std::vector<std::vector<int>> link_cuts_;

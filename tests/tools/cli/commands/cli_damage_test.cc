@@ -66,7 +66,7 @@ void RaiseFormatVersion(std::vector<std::byte>* region) {
     ASSERT_TRUE(found.valid);
     SuperlineFormat superline;
     std::memcpy(&superline, found.content.data(), sizeof(superline));
-    superline.format_version = kFormatVersion + 1;
+    superline.format_version = kDeletionFormatVersion + 1;
     std::memcpy(found.content.data(), &superline, sizeof(superline));
     const auto bytes = EncodeCellCopy(place, copy, found.seq, found.content);
     std::copy(bytes.begin(), bytes.end(), place.copies[copy]);
@@ -78,7 +78,7 @@ TEST_F(CliTest, LaterFormatVersionIsRefusedByName) {
   auto bytes = ReadFile(region_);
   ASSERT_NO_FATAL_FAILURE(RaiseFormatVersion(&bytes));
   WriteFile(region_, bytes);
-  ExpectRefusedByAll(kFailed, absl::StrCat("version ", kFormatVersion + 1));
+  ExpectRefusedByAll(kFailed, absl::StrCat("version ", kDeletionFormatVersion + 1));
 }
 
 // In a log that was closed cleanly every bit of every record counts: reading

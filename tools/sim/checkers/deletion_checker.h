@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// deletion_checker: holds the deletion of the log against the marks that are on
+// media.
+//
+// It judges
+//   P-D3  an opening that begins once the deletion is decided does not succeed
+//   P-D4  a replica says that the deletion is decided, and its records may go,
+//         only once it is; so does the deletion itself
+// Whether it is decided is counted here from the media, and not asked of
+// anybody. A fault of storage may take a mark.
+//
+// Thread safety: one thread.
+// References: protocol P-D1 to P-D5.
+#ifndef ALPHEUS_TOOLS_SIM_CHECKERS_DELETION_CHECKER_H_
+#define ALPHEUS_TOOLS_SIM_CHECKERS_DELETION_CHECKER_H_
+
+#include "tools/sim/world/world.h"
+
+namespace alpheus::sim {
+
+class DeletionChecker {
+ public:
+  explicit DeletionChecker(World& world) : world_(world) {}
+
+  // Returns whether it is decided by what media have now.
+  bool IsDecided();
+  // Returns whether it ever was; looks.
+  bool WasDecided();
+  // Returns whether a medium has a mark, or had one.
+  bool HasMarks();
+
+  // Notes an opening that has succeeded. `was_decided`: when it began.
+  void Opened(bool was_decided);
+  // Notes that a machine's node is about to say that it is decided.
+  void Removes(int machine);
+  // Notes that a deletion has returned OK.
+  void Returned();
+  // Returns whether all replicas that are there say that it is decided.
+  bool IsRemovedEverywhere();
+
+ private:
+  World& world_;
+  bool was_decided_ = false;
+  bool had_marks_ = false;
+};
+
+}  // namespace alpheus::sim
+
+#endif  // ALPHEUS_TOOLS_SIM_CHECKERS_DELETION_CHECKER_H_
