@@ -110,13 +110,12 @@ absl::StatusOr<DeletedLog> DeleteLog(const DeleteLogOptions& options) {
                                            : NodeId(options.as_node);
   recovery::LogDeletionOptions deletion =
       DeletionOf(options, cluster, self, connectivity->random);
-  ALPHEUS_ASSIGN_OR_RETURN(
-      const std::unique_ptr<quorum::Membership> ballots,
-      OpenMembership(cluster,
-                     {.log_name = options.log_name,
-                      .self = deletion.self,
-                      .look_ns = kBallotLookNanos},
-                     connectivity->random));
+  ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<quorum::Membership> ballots,
+                           OpenMembership(cluster,
+                                          {.log_name = options.log_name,
+                                           .self = deletion.self,
+                                           .look_ns = kBallotLookNanos},
+                                          connectivity->random));
   FabricPump pump(*connectivity->fabric);
   for (;;) {
     ALPHEUS_ASSIGN_OR_RETURN(
@@ -134,8 +133,8 @@ absl::StatusOr<DeletedLog> DeleteLog(const DeleteLogOptions& options) {
                          deletion.deadline.HasPassed(now);
     if (is_last) return Spelled(tried->status(), options.log_name);
     pump.DropUntil(Deadline::AtNanos(
-        now + static_cast<int64_t>(connectivity->random.Next() %
-                                   kBackOffNanosMax)));
+        now +
+        static_cast<int64_t>(connectivity->random.Next() % kBackOffNanosMax)));
   }
 }
 

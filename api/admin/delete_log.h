@@ -40,8 +40,8 @@ struct DeletedLog {
 
 // Deletes the log. On OK the deletion is decided: the log opens no more,
 // whatever fails. Errors, with no record removed: as LogDeletion;
-// FailedPrecondition (DEL1); those of cluster file and adapter. The message says
-// which members are marked as deleted; the same call goes on.
+// FailedPrecondition (DEL1); those of cluster file and adapter. The message
+// says which members are marked as deleted; the same call goes on.
 absl::StatusOr<DeletedLog> DeleteLog(const DeleteLogOptions& options);
 
 }  // namespace alpheus

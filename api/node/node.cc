@@ -526,8 +526,8 @@ absl::StatusOr<std::unique_ptr<recovery::ServedLog>> Node::RemoveRecords(
     rechecks_soon_ = true;
     return removed;
   }
-  return absl::NotFoundError(absl::StrCat(
-      "log ", log_id.ToString(), ": this node has no file of it"));
+  return absl::NotFoundError(
+      absl::StrCat("log ", log_id.ToString(), ": this node has no file of it"));
 }
 
 absl::StatusOr<std::unique_ptr<recovery::ServedLog>> Node::RemoveRecords(
@@ -551,8 +551,8 @@ absl::StatusOr<std::unique_ptr<recovery::ServedLog>> Node::RemoveRecords(
             {.fabric = fabric_.get(), .sync = options_.sync}));
     hosted.file = std::move(left);
     hosted.inode = InodeOf(PathOf(log_name));
-    options_.say(absl::StrCat("log ", log_name,
-                              ": deleted; the records in ", PathOf(log_name),
+    options_.say(absl::StrCat("log ", log_name, ": deleted; the records in ",
+                              PathOf(log_name),
                               " are removed, and the file keeps the mark"));
   }
   hosted.is_deleted = true;
@@ -569,9 +569,9 @@ absl::StatusOr<std::unique_ptr<recovery::ServedLog>> Node::FinishRemoval(
   options_.say(absl::StrCat("log ", log_name,
                             ": deleted, but its records can't be removed: ",
                             removed.status().message()));
-  return hosted.file->Serve(
-      {cluster_.cluster_id, LogIdOf(cluster_.cluster_id, log_name),
-       NodeId(options_.node)});
+  return hosted.file->Serve({cluster_.cluster_id,
+                             LogIdOf(cluster_.cluster_id, log_name),
+                             NodeId(options_.node)});
 }
 
 // ND4: a request for an unknown log may mean a file that has just come.

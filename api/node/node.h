@@ -157,8 +157,8 @@ class Node final : private recovery::LogCreator,
     absl::Status why;         // why it could not be served
     std::string why_not_own;  // part of `why`, for rejections
     bool is_memory_reported = false;  // ReportMemory was done
-    bool suspect = false;  // medium failed; superline doesn't say so yet
-    bool is_lost = false;  // its path leads nowhere (ND4)
+    bool suspect = false;     // medium failed; superline doesn't say so yet
+    bool is_lost = false;     // its path leads nowhere (ND4)
     bool is_deleted = false;  // its log is deleted, and its records are gone
     RetryTimes retries{1'000'000'000, 60'000'000'000};  // of slow tries
   };

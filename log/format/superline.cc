@@ -45,9 +45,9 @@ absl::StatusOr<Deletion> DeletionIn(uint32_t flags) {
   if (deletion == Deletion::kMarked || deletion == Deletion::kDecided) {
     return deletion;
   }
-  return absl::DataLossError(absl::StrCat(
-      "superline: format version ", kDeletionFormatVersion,
-      " with a deletion of ", word, ", expected 1 or 2"));
+  return absl::DataLossError(
+      absl::StrCat("superline: format version ", kDeletionFormatVersion,
+                   " with a deletion of ", word, ", expected 1 or 2"));
 }
 
 size_t ContentBytesOf(uint32_t version) {

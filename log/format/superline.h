@@ -127,7 +127,7 @@ struct MemberFormat {
 // Content of the cell on media; version 1 ends before from_id, version 2 before
 // ceiling.
 struct SuperlineFormat {
-  uint32_t format_version;                 // 0..4
+  uint32_t format_version;  // 0..4
   // Bit 0 repairing; of version 4 alone, bits 1 and 2: Deletion, not 0.
   uint32_t flags;                          // 4..8
   uint64_t cluster_id[2];                  // 8..24    high, low

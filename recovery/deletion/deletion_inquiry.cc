@@ -91,22 +91,25 @@ std::vector<DeletionWitness> DeletionInquiry::Witnesses() const {
   return witnesses;
 }
 
-std::optional<Uuid> DeletionInquiry::Poll(
-    absl::FunctionRef<bool(Uuid log_id)> wants) {
+std::optional<Uuid> DeletionInquiry::Poll(OwnWitness own) {
   if (logs_.empty()) return std::nullopt;
   const int64_t now = clock_.NowNanos();
   if (round_.has_value()) {
     if (!IsOver(now)) return std::nullopt;
-    const bool is_decided = IsDecided(Witnesses());
     const Uuid log_id = round_->log_id;
+    std::vector<DeletionWitness> witnesses = Witnesses();
     round_.reset();
-    if (is_decided && wants(log_id)) return log_id;
+    const std::optional<DeletionWitness> of_this_node = own(log_id);
+    if (!of_this_node.has_value()) return std::nullopt;
+    witnesses.push_back(*of_this_node);
+    const bool is_decided = IsDecided(witnesses);
+    if (is_decided) return log_id;
     return std::nullopt;
   }
   for (auto& [log_id, log] : logs_) {
     if (now < log.due_at) continue;
     PutOff(log, now);
-    if (!wants(log_id)) continue;
+    if (!own(log_id).has_value()) continue;
     Begin(log_id, now);
     break;
   }

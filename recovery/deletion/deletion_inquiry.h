@@ -8,9 +8,10 @@
 // counts the marks of the others itself. What one node says decides nothing.
 //
 // Invariants:
-//   DLI1. A log is named only if an opening quorum of one list said, each on a
-//         connection of its own that proved the cluster's key, that it is
-//         marked with that list (P-D3). Marks of earlier rounds don't count.
+//   DLI1. A log is named only if an opening quorum of one list is marked with
+//         that list (P-D3): this node's own replica, and others that said so,
+//         each on a connection of its own that proved the cluster's key. Marks
+//         of earlier rounds don't count.
 // Thread safety: one thread.
 // References: protocol P-D5; deletion.h.
 #ifndef ALPHEUS_RECOVERY_DELETION_DELETION_INQUIRY_H_
@@ -66,9 +67,13 @@ class DeletionInquiry {
   void Watch(Uuid log_id);
   void Forget(Uuid log_id);
 
-  // Goes on with a round, or begins the next one that is due, if `wants` it.
-  // Returns a log whose deletion is decided (DLI1).
-  std::optional<Uuid> Poll(absl::FunctionRef<bool(Uuid log_id)> wants);
+  // Returns this node's replica of a log; nothing: it is not to be asked for
+  // now.
+  using OwnWitness =
+      absl::FunctionRef<std::optional<DeletionWitness>(Uuid log_id)>;
+  // Goes on with a round, or begins the next one that is due. Returns a log
+  // whose deletion is decided (DLI1).
+  std::optional<Uuid> Poll(OwnWitness own);
   // Returns when Poll has something to do by itself; not set: never.
   Deadline NextPoll() const;
 

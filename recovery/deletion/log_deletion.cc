@@ -50,11 +50,11 @@ absl::StatusOr<std::unique_ptr<LogDeletion>> LogDeletion::Start(
   for (const PeerAddress& peer : options.peers) nodes.insert(peer.node);
   if (options.peers.size() != options.sizes.replica_count ||
       nodes.size() != options.peers.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "deleting log ", options.log_id.ToString(), " on ",
-        options.peers.size(), " members of ", nodes.size(),
-        " nodes, expected N = ", options.sizes.replica_count,
-        " of as many. Correct the members"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("deleting log ", options.log_id.ToString(), " on ",
+                     options.peers.size(), " members of ", nodes.size(),
+                     " nodes, expected N = ", options.sizes.replica_count,
+                     " of as many. Correct the members"));
   }
   if (!options.deadline.is_set()) {
     return absl::InvalidArgumentError(
@@ -286,10 +286,10 @@ absl::Status LogDeletion::Mark() {
 // LDL2.
 void LogDeletion::Remove() {
   for (const auto& peer : peers_) {
-    const bool is_due =
-        peer->state() == State::kGreeted || peer->state() == State::kReported ||
-        (peer->state() == State::kDeletionKnown &&
-         peer->deletion().deletion != Deletion::kDecided);
+    const bool is_due = peer->state() == State::kGreeted ||
+                        peer->state() == State::kReported ||
+                        (peer->state() == State::kDeletionKnown &&
+                         peer->deletion().deletion != Deletion::kDecided);
     if (is_due) peer->Ask(recovery::Remove{});
   }
   if (HasGathered()) End(absl::OkStatus());

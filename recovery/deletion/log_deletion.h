@@ -74,7 +74,7 @@ struct LogDeletionOptions {
   // Nanoseconds that members may take that are not needed, before the first
   // promise and before the end.
   int64_t gather_ns = 2'000'000'000;
-  Deadline deadline;           // set
+  Deadline deadline;            // set
   quorum::ClusterKey key = {};  // not set: no proofs are asked for
 };
 
@@ -147,8 +147,8 @@ class LogDeletion {
   std::unique_ptr<quorum::BallotRequest> ballot_;
   quorum::Promise promise_;
   Epoch refused_by_;
-  std::optional<Configuration> list_;     // of which a quorum is to be marked
-  std::optional<int64_t> gathered_at_;    // of this phase
+  std::optional<Configuration> list_;   // of which a quorum is to be marked
+  std::optional<int64_t> gathered_at_;  // of this phase
   bool is_decided_ = false;
 };
 

@@ -345,10 +345,10 @@ absl::Status EpochOpening::CheckPossible() {
     const uint32_t possible = Count(
         electorate, [this](const OpeningPeer& p) { return MayComeYet(p); });
     if (possible < needed) {
-      return TooFew(absl::StrCat(
-          electorate.nodes.size() - possible, " of ", electorate.nodes.size(),
-          " members can't promise an epoch, and ", needed, " must",
-          DescribeMarked()));
+      return TooFew(absl::StrCat(electorate.nodes.size() - possible, " of ",
+                                 electorate.nodes.size(),
+                                 " members can't promise an epoch, and ",
+                                 needed, " must", DescribeMarked()));
     }
   }
   const bool is_late =
@@ -370,8 +370,8 @@ absl::Status EpochOpening::CheckNotDeleted() const {
   std::vector<DeletionWitness> witnesses;
   for (const auto& peer : peers_) {
     if (peer->deletion().deletion == Deletion::kNone) continue;
-    witnesses.push_back({{peer->node(), peer->server_hello().incarnation},
-                         peer->deletion()});
+    witnesses.push_back(
+        {{peer->node(), peer->server_hello().incarnation}, peer->deletion()});
   }
   if (!IsDecided(witnesses)) return absl::OkStatus();
   return DeletedError(absl::StrCat("log ", options_.log_id.ToString()),
@@ -749,15 +749,21 @@ void EpochOpening::End(const absl::Status& status) {
   wants_whole_reports_ |= HasMetUnnamedDamage(status);
   may_try_again_ = lost_race_ || wants_whole_reports_ ||
                    (absl::IsUnavailable(status) && phase_ == Phase::kInstall);
-  status_ = absl::Status(
-      status.code(),
-      absl::StrCat("opening ",
-                   promise_.epoch == Epoch()
-                       ? std::string("a new epoch")
-                       : absl::StrCat("epoch ", promise_.epoch.value),
-                   " of log ", options_.log_id.ToString(), ": ",
-                   status.message(), ". ", DescribePeers(), WhatWasPromised(),
-                   "Nothing was shown; the log may be opened again"));
+  // A log that was deleted may not be opened again.
+  const bool is_deleted = DeletionBy(status) != Deletion::kNone;
+  status_ =
+      is_deleted
+          ? status
+          : absl::Status(
+                status.code(),
+                absl::StrCat("opening ",
+                             promise_.epoch == Epoch()
+                                 ? std::string("a new epoch")
+                                 : absl::StrCat("epoch ", promise_.epoch.value),
+                             " of log ", options_.log_id.ToString(), ": ",
+                             status.message(), ". ", DescribePeers(),
+                             WhatWasPromised(),
+                             "Nothing was shown; the log may be opened again"));
   for (const auto& peer : peers_) {
     peer->Fail(absl::CancelledError("the opening was given up"));
   }

@@ -100,7 +100,7 @@ class ControlCall {
   PrimaryHandshake handshake_;
   Step step_ = Step::kAsk;
   bool was_answered_ = false;
-  bool is_asked_ = false;  // a reply is awaited
+  bool is_asked_ = false;       // a reply is awaited
   bool asks_deletion_ = false;  // the last question is AskDeletion
   std::optional<ServerHello> server_hello_;
   std::optional<Message> reply_;

@@ -19,9 +19,9 @@
 //   (from here on batches and acks; see primary_session.h)
 //
 // View, Follow, Release, Scrub, Fetch, Claim, Hear, Instruct, AskChange,
-// AskDeletion and Remove need no promise. Any request may be answered by Failed, or by Changed.
-// Numbers are little-endian. Bytes that arrive are never trusted: a message
-// that is too short, too long, or impossible is no message.
+// AskDeletion and Remove need no promise. Any request may be answered by
+// Failed, or by Changed. Numbers are little-endian. Bytes that arrive are never
+// trusted: a message that is too short, too long, or impossible is no message.
 //
 // Invariants:
 //   MSG1. Bytes whose sum does not hold are not decoded, and nothing is done
@@ -529,14 +529,12 @@ struct Changed {
 // Returns Changed as a status for the asker: Unavailable, to be tried again.
 absl::Status RequestChanged();
 
-using Message =
-    std::variant<Format, Formatted, Prepare, Promised, Refused, OpenForRepair,
-                 RepairOpened, Install, Installed, Failed, View, Viewed,
-                 Release, Released, Challenge, Challenged, Prove, Proved,
-                 Follow, Followed, Scrub, Scrubbed, Claim, Wanted, Fetch,
-                 Fetched, Changed, AskCreation, Created, Hear, Heard, Instruct,
-                 AskChange, ChangeState, Mark, Remove, AskDeletion,
-                 DeletionState>;
+using Message = std::variant<
+    Format, Formatted, Prepare, Promised, Refused, OpenForRepair, RepairOpened,
+    Install, Installed, Failed, View, Viewed, Release, Released, Challenge,
+    Challenged, Prove, Proved, Follow, Followed, Scrub, Scrubbed, Claim, Wanted,
+    Fetch, Fetched, Changed, AskCreation, Created, Hear, Heard, Instruct,
+    AskChange, ChangeState, Mark, Remove, AskDeletion, DeletionState>;
 
 // The largest message: an Install with a full epoch table.
 inline constexpr size_t kMessageBytesMax = size_t{64} * 1024;

@@ -90,7 +90,7 @@ class OpeningPeer {
     kInstalled,  // session()
     kAskingDeletion,
     kDeletionKnown,  // deletion()
-    kFailed,     // failure()
+    kFailed,         // failure()
   };
 
   // Makes a peer that is not connected: its state is kFailed. `fabric` and

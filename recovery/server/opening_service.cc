@@ -243,11 +243,11 @@ absl::StatusOr<Message> OpeningService::OnMark(PeerConnection& connection,
   ServedLog& log = *connection.log;
   ALPHEUS_RETURN_IF_ERROR(log.MarkDeleted(Deletion::kMarked));
   EndUsers(connection);  // OSV4
-  connections_.Note(connection,
-                    absl::StrCat("has it marked as deleted, by epoch ",
-                                 mark.epoch.value,
-                                 ": it is opened no more, and its records are "
-                                 "kept until the deletion is decided"));
+  connections_.Note(
+      connection,
+      absl::StrCat("has it marked as deleted, by epoch ", mark.epoch.value,
+                   ": it is opened no more, and its records are "
+                   "kept until the deletion is decided"));
   return log.deletion();
 }
 

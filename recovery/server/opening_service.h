@@ -25,8 +25,8 @@
 //         reads or writes the replica by a key of before: all keys are void,
 //         those of readers too (P-D2).
 // Thread safety: one thread.
-// References: protocol P-A4.2, P-A4.5, P-A5, P-D1, P-H6, P-R1, P-R2; messages.h,
-// served_log.h; docs/design/recovery.md.
+// References: protocol P-A4.2, P-A4.5, P-A5, P-D1, P-H6, P-R1, P-R2;
+// messages.h, served_log.h; docs/design/recovery.md.
 #ifndef ALPHEUS_RECOVERY_SERVER_OPENING_SERVICE_H_
 #define ALPHEUS_RECOVERY_SERVER_OPENING_SERVICE_H_
 

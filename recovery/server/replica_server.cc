@@ -10,6 +10,7 @@
 #include "log/base/within_memory.h"
 #include "quorum/arithmetic/ballot.h"
 #include "quorum/members/peer_name.h"
+#include "recovery/protocol/deletion.h"
 #include "recovery/server/ring_fetch.h"
 
 namespace alpheus::recovery {
@@ -360,8 +361,8 @@ absl::Status ReplicaServer::CheckName(const PeerConnection& connection,
                                       const Message& message) const {
   if (std::holds_alternative<Mark>(message) ||
       std::holds_alternative<Remove>(message)) {
-    const absl::Status named = quorum::CheckIsOperator(connection.peer_name,
-                                                       options_.cluster_id);
+    const absl::Status named =
+        quorum::CheckIsOperator(connection.peer_name, options_.cluster_id);
     return named.ok() ? named : Rejection(RejectReason::kWrongKey, named);
   }
   if (!ActsAsItsNode(message)) return absl::OkStatus();
@@ -422,7 +423,7 @@ absl::StatusOr<MaybeReply> ReplicaServer::Reply(PeerConnection& connection,
   }
   if (std::holds_alternative<Remove>(message)) return OnRemove(connection);
   if (std::holds_alternative<AskDeletion>(message)) {
-    return connection.log->deletion();
+    return OnAskDeletion(connection);
   }
   const DeletionState deletion = connection.log->deletion();
   if (deletion.deletion != Deletion::kNone) return deletion;  // RS5
@@ -624,6 +625,14 @@ absl::StatusOr<Message> ReplicaServer::OnFormat(PeerConnection& connection,
   return Formatted{};
 }
 
+absl::StatusOr<Message> ReplicaServer::OnAskDeletion(
+    const PeerConnection& connection) {
+  if (connection.phase == Phase::kControl) return connection.log->deletion();
+  return absl::FailedPreconditionError(
+      "AskDeletion refused: this connection holds the promise, so the replica "
+      "is not marked as deleted");
+}
+
 absl::StatusOr<Message> ReplicaServer::OnRemove(PeerConnection& connection) {
   if (connection.phase != Phase::kControl &&
       connection.phase != Phase::kPromised) {
@@ -661,19 +670,22 @@ absl::StatusOr<DeletionState> ReplicaServer::RemoveRecords(
 }
 
 void ReplicaServer::InquireOfDeletions() {
-  const auto wants = [this](Uuid log_id) {
+  const auto own = [this](Uuid log_id) -> std::optional<DeletionWitness> {
     const auto found = logs_.find(log_id);
-    return found != logs_.end() &&
-           found->second->deletion().deletion != Deletion::kDecided &&
-           !HasOwner(log_id);
+    if (found == logs_.end() || HasOwner(log_id)) return std::nullopt;
+    const DeletionState state = found->second->deletion();
+    if (state.deletion == Deletion::kDecided) return std::nullopt;
+    const ServerHello hello = found->second->server_hello();
+    return DeletionWitness{{hello.node, hello.incarnation}, state};
   };
-  const std::optional<Uuid> decided = inquiry_.Poll(wants);
+  const std::optional<Uuid> decided = inquiry_.Poll(own);
   if (!decided.has_value()) return;
   const absl::Status removed = RemoveRecords(*decided, nullptr).status();
   if (!removed.ok() && options_.warn) {
     options_.warn(absl::StrCat("log ", connections_.NameOf(*decided),
                                ": it was deleted, and its records can't be "
-                               "removed here: ", removed.message()));
+                               "removed here: ",
+                               removed.message()));
   }
 }
 

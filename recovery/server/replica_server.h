@@ -284,6 +284,8 @@ class ReplicaServer {
                                   const Scrub& scrub);
   absl::StatusOr<Message> OnAskChange(const PeerConnection& connection,
                                       const AskChange& asked_change) const;
+  static absl::StatusOr<Message> OnAskDeletion(
+      const PeerConnection& connection);
   absl::StatusOr<Message> OnRemove(PeerConnection& connection);
   // Removes the records of a log whose deletion is decided (P-D4). `asker`
   // stays; nullptr: nobody asked.

@@ -136,7 +136,8 @@ class ServedReplica final : public ServedLog {
   }
   Created created() const override { return CreatedOf(replica_->superline()); }
   DeletionState deletion() const override {
-    return {replica_->superline().deletion, replica_->superline().configuration};
+    return {replica_->superline().deletion,
+            replica_->superline().configuration};
   }
   bool medium_failed() const override { return !pmem_.Error().ok(); }
   Followed followed() const override;

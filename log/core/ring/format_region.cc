@@ -79,11 +79,10 @@ absl::Status FormatRemoved(P& pmem, std::span<std::byte> region,
   return WriteEmpty(pmem, region, superline);
 }
 
-#define ALPHEUS_INSTANTIATE(P)                                    \
-  template absl::Status FormatRegion<P>(P&, std::span<std::byte>, \
-                                        const Layout&, \
-                                        const FormatIdentity&);         \
-  template absl::Status FormatRemoved<P>(P&, std::span<std::byte>,      \
+#define ALPHEUS_INSTANTIATE(P)                                                 \
+  template absl::Status FormatRegion<P>(P&, std::span<std::byte>,              \
+                                        const Layout&, const FormatIdentity&); \
+  template absl::Status FormatRemoved<P>(P&, std::span<std::byte>,             \
                                          const Superline&)
 ALPHEUS_FOR_EACH_BACKEND(ALPHEUS_INSTANTIATE);
 #undef ALPHEUS_INSTANTIATE

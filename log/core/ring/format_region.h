@@ -34,10 +34,10 @@ inline Layout LayoutOfRemoved() {
   return *Layout::ForRing(kPageBytes, /*table_capacity=*/1);
 }
 
-// Writes what is left of the replica `of` once its log is deleted: its superline
-// with the deletion decided, and no record. Durable when it returns OK.
-// Requires: region.size() >= LayoutOfRemoved().region_bytes.
-// Errors: Unavailable (medium).
+// Writes what is left of the replica `of` once its log is deleted: its
+// superline with the deletion decided, and no record. Durable when it returns
+// OK. Requires: region.size() >= LayoutOfRemoved().region_bytes. Errors:
+// Unavailable (medium).
 template <Persistence P>
 absl::Status FormatRemoved(P& pmem, std::span<std::byte> region,
                            const Superline& of);

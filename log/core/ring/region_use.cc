@@ -25,10 +25,9 @@ bool AreZeros(std::span<const std::byte> bytes) {
 RegionUse UseOfLog(const CellState& superline) {
   const absl::StatusOr<Superline> decoded =
       DecodeSuperline(superline.copies[*superline.newest].content);
-  const bool is_unopened = decoded.ok() &&
-                           decoded->promised_epoch == Epoch(0) &&
-                           decoded->log_epoch == Epoch(0) &&
-                           decoded->deletion == Deletion::kNone;
+  const bool is_unopened =
+      decoded.ok() && decoded->promised_epoch == Epoch(0) &&
+      decoded->log_epoch == Epoch(0) && decoded->deletion == Deletion::kNone;
   return is_unopened ? RegionUse::kUnopened : RegionUse::kUsed;
 }
 

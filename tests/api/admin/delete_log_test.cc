@@ -87,10 +87,9 @@ class DeleteLogTest : public ::testing::Test {
     ASSERT_TRUE(cluster.ok());
     const auto file = ReplicaFile::Open(cluster_.ReplicaPath(node));
     ASSERT_TRUE(file.ok()) << file.status();
-    const auto served =
-        (*file)->Serve({cluster->cluster_id,
-                        quorum::LogIdOf(cluster->cluster_id, "main"),
-                        NodeId(static_cast<uint64_t>(node))});
+    const auto served = (*file)->Serve(
+        {cluster->cluster_id, quorum::LogIdOf(cluster->cluster_id, "main"),
+         NodeId(static_cast<uint64_t>(node))});
     ASSERT_TRUE(served.ok()) << served.status();
     ASSERT_TRUE((*served)->MarkDeleted(deletion).ok());
   }
@@ -232,10 +231,9 @@ TEST(DeleteLogEncryptedTest, NodeDeletesNothingAndAnOperatorDoes) {
   ASSERT_TRUE(Log::Format(format).ok());
   ClusterAdministrator node(cluster.file(), 2);
   const auto refused = node.DeleteLog("main", {.timeout_ms = kPatienceMs});
-  EXPECT_TRUE(absl::IsFailedPrecondition(refused.status()))
-      << refused.status();
-  const auto deleted = DeleteLog(
-      {.cluster_file = cluster.file(), .timeout_ms = kPatienceMs});
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused.status())) << refused.status();
+  const auto deleted =
+      DeleteLog({.cluster_file = cluster.file(), .timeout_ms = kPatienceMs});
   ASSERT_TRUE(deleted.ok()) << deleted.status();
   EXPECT_EQ(deleted->removed.size(), 3u);
 }
@@ -266,9 +264,9 @@ TEST(DeleteLogEncryptedTest, MembersMarkForNoNode) {
   }
   auto ballots = quorum::StaticMembership::Make(options.self);
   ASSERT_TRUE(ballots.ok());
-  const auto deletion = recovery::LogDeletion::Start(
-      *(*as_node)->fabric, Clock::Real(), (*as_node)->random, *ballots,
-      options);
+  const auto deletion =
+      recovery::LogDeletion::Start(*(*as_node)->fabric, Clock::Real(),
+                                   (*as_node)->random, *ballots, options);
   ASSERT_TRUE(deletion.ok()) << deletion.status();
   FabricPump(*(*as_node)->fabric).RunUntilDone(**deletion);
   EXPECT_FALSE((*deletion)->status().ok());

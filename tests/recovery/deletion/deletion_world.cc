@@ -35,8 +35,8 @@ void DeletionWorld::OpenAndWrite(const std::string& payload,
 std::unique_ptr<OpeningWorld::Primary> DeletionWorld::Open() {
   recovery::EpochOpeningOptions options =
       world_.OpeningOptions(world_.outsider());
-  options.deadline = Deadline::AtNanos(world_.network().clock().NowNanos() +
-                                       kDeletionNanos);
+  options.deadline =
+      Deadline::AtNanos(world_.network().clock().NowNanos() + kDeletionNanos);
   return world_.Open(world_.outsider(), options);
 }
 
@@ -51,8 +51,8 @@ recovery::LogDeletionOptions DeletionWorld::Options() {
   options.step_timeout_ns = 5'000'000;
   options.reconnect_ns = 500'000;
   options.gather_ns = 2'000'000;
-  options.deadline = Deadline::AtNanos(world_.network().clock().NowNanos() +
-                                       kDeletionNanos);
+  options.deadline =
+      Deadline::AtNanos(world_.network().clock().NowNanos() + kDeletionNanos);
   return options;
 }
 

@@ -31,6 +31,7 @@ TEST(LogDeletionTest, DeletedLogIsRemovedAndOpensNoMore) {
   const auto opened = deletion.Open();
   EXPECT_EQ(opened->status().code(), Code::kNotFound) << opened->status();
   EXPECT_THAT(opened->status().message(), HasSubstr("was deleted"));
+  EXPECT_EQ(recovery::DeletionBy(opened->status()), Deletion::kDecided);
   // A member with a replica of its own is no better off.
   for (int node = 1; node <= 3; ++node) {
     EXPECT_EQ(deletion.DeletionOf(node), Deletion::kDecided);
@@ -68,8 +69,7 @@ TEST(LogDeletionTest, CutOffAnywhereItLosesNothingOrIsDecided) {
       EXPECT_EQ(primary->opened->start.end.lsn, Lsn(2));
     } else {
       ++decided;
-      ASSERT_EQ(primary->status().code(), Code::kNotFound)
-          << primary->status();
+      ASSERT_EQ(primary->status().code(), Code::kNotFound) << primary->status();
     }
     const recovery::LogDeletion& again = deletion.Delete();
     ASSERT_TRUE(again.status().ok()) << again.status();
@@ -97,12 +97,27 @@ TEST(LogDeletionTest, MemberThatWasAwayLearnsOfIt) {
   EXPECT_EQ(deletion.DeletionOf(3), Deletion::kDecided);
 }
 
+// P-D5: its own mark counts, too. All of two members are needed here.
+TEST(LogDeletionTest, MarkedMemberThatMissedTheRemovalLearnsOfIt) {
+  DeletionWorld deletion(
+      {.members = 2, .write_quorum = 2, .inquires_ns = 1'000'000});
+  deletion.OpenAndWrite("one", {1, 2});
+  for (const int node : {1, 2}) {
+    ASSERT_TRUE(
+        deletion.world().replica(node).MarkDeleted(Deletion::kMarked).ok());
+    deletion.world().Crash(node);
+    deletion.world().Restart(node);
+  }
+  deletion.Pass(kLong);
+  EXPECT_EQ(deletion.DeletionOf(1), Deletion::kDecided);
+  EXPECT_EQ(deletion.DeletionOf(2), Deletion::kDecided);
+}
+
 // P-D5: a mark is no decision, whoever tells it, and however often.
 TEST(LogDeletionTest, MemberKeepsItsRecordsOnAMereMark) {
   DeletionWorld deletion({.inquires_ns = 1'000'000});
   deletion.OpenAndWrite("one", {1, 2, 3});
-  ASSERT_TRUE(
-      deletion.world().replica(1).MarkDeleted(Deletion::kMarked).ok());
+  ASSERT_TRUE(deletion.world().replica(1).MarkDeleted(Deletion::kMarked).ok());
   deletion.Pass(kLong);
   EXPECT_EQ(deletion.DeletionOf(1), Deletion::kMarked);
   EXPECT_EQ(deletion.DeletionOf(2), Deletion::kNone);
@@ -126,8 +141,7 @@ TEST(LogDeletionTest, MarkOfAnotherListDoesNotCount) {
 TEST(LogDeletionTest, ItGoesOnWithTheMarksThatItFinds) {
   DeletionWorld deletion({});
   deletion.OpenAndWrite("one", {1, 2, 3});
-  ASSERT_TRUE(
-      deletion.world().replica(1).MarkDeleted(Deletion::kMarked).ok());
+  ASSERT_TRUE(deletion.world().replica(1).MarkDeleted(Deletion::kMarked).ok());
   deletion.world().Crash(3);
   const recovery::LogDeletion& done = deletion.Delete();
   ASSERT_TRUE(done.status().ok()) << done.status();
@@ -209,9 +223,9 @@ TEST(LogDeletionTest, WrongMembersAndNoDeadlineAreRefused) {
       *quorum::StaticMembership::Make({NodeId(9), 1});
   Random random(1);
   const auto start = [&](const recovery::LogDeletionOptions& options) {
-    return recovery::LogDeletion::Start(
-               deletion.world().network().fabric(5),
-               deletion.world().network().clock(), random, ballots, options)
+    return recovery::LogDeletion::Start(deletion.world().network().fabric(5),
+                                        deletion.world().network().clock(),
+                                        random, ballots, options)
         .status()
         .code();
   };

@@ -22,8 +22,7 @@ Configuration ListOf(uint64_t id, uint32_t replica_count,
   return list;
 }
 
-std::vector<DeletionWitness> Marked(const Configuration& list,
-                                    uint32_t count) {
+std::vector<DeletionWitness> Marked(const Configuration& list, uint32_t count) {
   std::vector<DeletionWitness> witnesses;
   for (uint32_t i = 0; i < count; ++i) {
     witnesses.push_back({list.members[i], {Deletion::kMarked, list}});
@@ -87,8 +86,9 @@ TEST(DeletionTest, ErrorsSayWhatToDo) {
   EXPECT_EQ(DeletionBy(absl::NotFoundError("no file")), Deletion::kNone);
   EXPECT_NE(DeletedError("a", Deletion::kMarked).message().find("delete-log"),
             absl::string_view::npos);
-  EXPECT_NE(DeletedError("a", Deletion::kDecided).message().find("another name"),
-            absl::string_view::npos);
+  EXPECT_NE(
+      DeletedError("a", Deletion::kDecided).message().find("another name"),
+      absl::string_view::npos);
 }
 
 }  // namespace

@@ -673,14 +673,14 @@ TEST(HandshakeTest, ShorterOrLongerOnesAreNone) {
 
 TEST(HandshakeTest, OtherVersionsAreNamed) {
   for (const absl::Status& status :
-       {DecodeHello(With<uint32_t>(EncodeHello(kHello), 4, 25)).status(),
-        DecodeHello(With<uint32_t>(EncodeHello(kHello) + "new", 4, 25))
+       {DecodeHello(With<uint32_t>(EncodeHello(kHello), 4, 26)).status(),
+        DecodeHello(With<uint32_t>(EncodeHello(kHello) + "new", 4, 26))
             .status(),
         DecodeServerHello(
-            With<uint32_t>(EncodeServerHello(kServerHello), 4, 25))
+            With<uint32_t>(EncodeServerHello(kServerHello), 4, 26))
             .status()}) {
     EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
-    EXPECT_THAT(status.message(), HasSubstr("version 25"));
+    EXPECT_THAT(status.message(), HasSubstr("version 26"));
     EXPECT_THAT(status.message(), HasSubstr("version 25"));
   }
 }
@@ -816,11 +816,11 @@ TEST(HandshakeTest, PlatformThatCannotBeIsRefused) {
 // docs/formats/recovery_wire.md, byte by byte.
 TEST(HandshakeTest, HelloHasTheBytesOfTheDocument) {
   const std::string expected(
-      "APHE\30\0\0\0"
+      "APHE\31\0\0\0"
       "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
       "\7\0\0\0\0\0\0\0\10\0\0\0\0\0\0\0"
       "\x34\x12\0\0\0\0\0\0\2\0\0\0"
-      "\170\270\162\346",
+      "\174\245\133\372",
       56);
   EXPECT_EQ(EncodeHello(kHello), expected);
 }
@@ -828,8 +828,8 @@ TEST(HandshakeTest, HelloHasTheBytesOfTheDocument) {
 // docs/formats/recovery_wire.md, byte by byte.
 TEST(HandshakeTest, RejectionHasTheBytesOfTheDocument) {
   const std::string expected(
-      "APRE\30\0\0\0"
-      "\5\140\354\331"
+      "APRE\31\0\0\0"
+      "\5\305\227\217"
       "no",
       14);
   EXPECT_EQ(EncodeRejection(absl::NotFoundError("no")), expected);
@@ -840,11 +840,11 @@ TEST(HandshakeTest, ServerHelloHasTheBytesOfTheDocument) {
   ServerHello server_hello{NodeId(3), 0x21, 1 << 20, Epoch(4), 5};
   server_hello.platform.domain = replication::PersistenceDomain::kHierarchy;
   const std::string expected(
-      "APWE\30\0\0\0"
+      "APWE\31\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
       "\0\0\x10\0\0\0\0\0\4\0\0\0\0\0\0\0"
       "\5\0\0\0\0\0\0\0\1\0\0\0"
-      "\317\326\110\361",
+      "\313\313\141\355",
       56);
   EXPECT_EQ(EncodeServerHello(server_hello), expected);
 }

@@ -51,10 +51,10 @@ absl::Status RunDeleteLog(const DeleteLogArguments& arguments) {
                    deleted.removed.size() == 1 ? "node " : "nodes ",
                    absl::StrJoin(deleted.removed, ", "));
   if (!deleted.left.empty()) {
-    absl::StrAppend(&text, "; not reached: ",
-                    deleted.left.size() == 1 ? "node " : "nodes ",
-                    absl::StrJoin(deleted.left, ", "),
-                    ", which will remove theirs when they are back");
+    absl::StrAppend(
+        &text, "; not reached: ", deleted.left.size() == 1 ? "node " : "nodes ",
+        absl::StrJoin(deleted.left, ", "),
+        ", which will remove theirs when they are back");
   }
   std::fprintf(stderr, "alpheus: %s\n", text.c_str());
   return absl::OkStatus();

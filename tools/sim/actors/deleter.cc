@@ -100,9 +100,9 @@ void Deleter::DeleteOnce() {
   auto started = recovery::LogDeletion::Start(fabric_, clock_, random_,
                                               *ballots_, options);
   if (!started.ok()) {
-    return world_.oracle().Violate(
-        "P-D1",
-        absl::StrCat("a deletion does not start: ", started.status().ToString()));
+    return world_.oracle().Violate("P-D1",
+                                   absl::StrCat("a deletion does not start: ",
+                                                started.status().ToString()));
   }
   ++world_.counters().deletions;
   deletion_ = *std::move(started);
@@ -122,10 +122,9 @@ void Deleter::DeleteOnce() {
 void Deleter::Run() {
   int64_t pause_ns_max = kFirstNanosMax;
   while (!is_done_) {
-    world_.threads().SleepUntil(
-        world_.now() + 1 +
-        static_cast<int64_t>(
-            random_.Below(static_cast<uint64_t>(pause_ns_max))));
+    world_.threads().SleepUntil(world_.now() + 1 +
+                                static_cast<int64_t>(random_.Below(
+                                    static_cast<uint64_t>(pause_ns_max))));
     DeleteOnce();
     pause_ns_max = finishes_ ? kFinishNanosMax : kNextNanosMax;
   }

@@ -181,7 +181,11 @@ recovery::ReplicaServerOptions NodeProcess::ServerOptions() {
     options.inquiry.first_ns = kInquiryNanos;
     options.inquiry.again_ns_max = 8 * kInquiryNanos;
     options.inquiry.reply_timeout_ns = 3'000'000;
-    options.inquiry.peers = options.scrubbing.peers;
+    for (const World::Machine& machine : world_.machines()) {
+      if (machine.number == world_.options().nodes) continue;
+      options.inquiry.peers.push_back(
+          {machine.id(), world_.NodeAddress(machine.number)});
+    }
   }
   options.desk = SimulatedDesk();
   if (world_.IsTraced()) {

@@ -258,8 +258,8 @@ bool PrimaryOpening::TryOnce(PrimaryNumber number,
   return false;
 }
 
-// Its log is being deleted, its own replica is blank, its list is not the log's, or more is damaged than
-// the log must survive.
+// Its log is being deleted, its own replica is blank, its list is not the
+// log's, or more is damaged than the log must survive.
 bool PrimaryOpening::MayFail(const absl::Status& status) const {
   if (!FaultBudget(opener_.world).MustSurvive() && absl::IsDataLoss(status)) {
     return true;

@@ -41,8 +41,7 @@ bool DeletionChecker::IsDecided() {
     uint32_t count = 0;
     for (const Superline& other : marked) {
       const bool has_it = other.configuration == list;
-      const bool is_named =
-          Names(list, {other.node, other.incarnation});
+      const bool is_named = Names(list, {other.node, other.incarnation});
       count += has_it && is_named ? 1 : 0;
     }
     const uint32_t reads = list.replica_count - list.write_quorum + 1;
@@ -63,8 +62,8 @@ bool DeletionChecker::HasMarks() {
 
 void DeletionChecker::Opened(bool was_decided) {
   if (!was_decided || !IsDecided()) return;
-  world_.oracle().Violate(
-      "P-D3", "a log is opened whose deletion was decided before");
+  world_.oracle().Violate("P-D3",
+                          "a log is opened whose deletion was decided before");
 }
 
 void DeletionChecker::Removes(int machine) {

@@ -78,7 +78,8 @@ TEST_F(CliTest, LaterFormatVersionIsRefusedByName) {
   auto bytes = ReadFile(region_);
   ASSERT_NO_FATAL_FAILURE(RaiseFormatVersion(&bytes));
   WriteFile(region_, bytes);
-  ExpectRefusedByAll(kFailed, absl::StrCat("version ", kDeletionFormatVersion + 1));
+  ExpectRefusedByAll(kFailed,
+                     absl::StrCat("version ", kDeletionFormatVersion + 1));
 }
 
 // In a log that was closed cleanly every bit of every record counts: reading
