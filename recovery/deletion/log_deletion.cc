@@ -94,7 +94,11 @@ Polled LogDeletion::Poll() {
 
 Deadline LogDeletion::NextPoll() const {
   int64_t next = options_.deadline.at_nanos();
-  if (gathered_at_) next = std::min(next, *gathered_at_ + options_.gather_ns);
+  // Later it waits for those that were asked, which have times of their own.
+  const int64_t now = clock_.NowNanos();
+  if (gathered_at_ && now < *gathered_at_ + options_.gather_ns) {
+    next = std::min(next, *gathered_at_ + options_.gather_ns);
+  }
   if (ballot_ != nullptr) {
     next = std::min(next, ballot_->NextPoll().at_nanos());
   }

@@ -114,7 +114,11 @@ void WriteMessages(SeedWriter& writer) {
       recovery::Instruct{{recovery::InstructionKind::kDrain, NodeId(2), 7}},
       recovery::Claim{promise, {}, ChangeSaid()},
       ChangeAsked(),
-      ChangeSaid()};
+      ChangeSaid(),
+      recovery::Mark{Epoch(9)},
+      recovery::Remove{},
+      recovery::AskDeletion{},
+      recovery::DeletionState{Deletion::kMarked, members}};
   for (const recovery::Message& message : messages) {
     writer.Write("\1" +
                  Unsummed(AsText(recovery::EncodeMessage({7, 8}, message))));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/recovery/deletion/deletion_world.h"
 
+#include <gtest/gtest.h>
+
 #include <utility>
 
 #include "log/base/check.h"
@@ -82,7 +84,11 @@ void DeletionWorld::PollOperator() {
 bool DeletionWorld::Step() {
   world_.Step({});
   PollOperator();
-  return deletion_->Poll() != Polled::kDone;
+  if (deletion_->Poll() == Polled::kDone) return false;
+  // It would spin.
+  EXPECT_GT(deletion_->NextPoll().at_nanos(),
+            world_.network().clock().NowNanos());
+  return true;
 }
 
 const recovery::LogDeletion& DeletionWorld::Delete() {

@@ -97,6 +97,20 @@ TEST(LogDeletionTest, MemberThatWasAwayLearnsOfIt) {
   EXPECT_EQ(deletion.DeletionOf(3), Deletion::kDecided);
 }
 
+// LDL4: a member that goes after the decision, before it has removed anything,
+// delays the end by its own time alone.
+TEST(LogDeletionTest, MemberThatGoesDuringTheRemovalIsLeft) {
+  DeletionWorld deletion({});
+  deletion.OpenAndWrite("one", {1, 2, 3});
+  deletion.Begin();
+  while (!deletion.deletion().is_decided()) ASSERT_TRUE(deletion.Step());
+  deletion.world().Crash(3);
+  while (deletion.Step()) {
+  }
+  EXPECT_TRUE(deletion.deletion().status().ok());
+  EXPECT_THAT(deletion.deletion().left(), ElementsAre(NodeId(3)));
+}
+
 // P-D5: its own mark counts, too. All of two members are needed here.
 TEST(LogDeletionTest, MarkedMemberThatMissedTheRemovalLearnsOfIt) {
   DeletionWorld deletion(
