@@ -22,7 +22,8 @@ absl::Status NoSuchLog(const std::string& file, const std::string& log_name) {
       "log ", log_name, ": all nodes of ", file,
       " answer, and none has a replica of this log. Is the name right? "
       "`alpheus format --cluster ",
-      file, " --log ", log_name, " --size SIZE` makes a new log, unless one "
+      file, " --log ", log_name,
+      " --size SIZE` makes a new log, unless one "
       "of this name was deleted"));
 }
 
