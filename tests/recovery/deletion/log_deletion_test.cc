@@ -80,6 +80,31 @@ TEST(LogDeletionTest, CutOffAnywhereItLosesNothingOrIsDecided) {
   EXPECT_GT(decided, 0);
 }
 
+// P-D4, LDL2: two members go at any moment, so that one mark alone may be made.
+TEST(LogDeletionTest, OneMarkRemovesNothingWhereverTheOthersGo) {
+  bool is_through = false;
+  int alone = 0;
+  for (int steps = 1; !is_through; ++steps) {
+    DeletionWorld deletion({});
+    deletion.OpenAndWrite("one", {1, 2});
+    deletion.Begin();
+    for (int i = 0; i < steps && !is_through; ++i) {
+      is_through = !deletion.Step();
+    }
+    for (const int node : {2, 3}) deletion.world().Crash(node);
+    while (deletion.Step()) {
+    }
+    for (const int node : {2, 3}) deletion.world().Restart(node);
+    const int marked = deletion.CountMarked(3);
+    if (marked == 1) ++alone;
+    ASSERT_TRUE(marked >= 2 || deletion.DeletionOf(1) != Deletion::kDecided)
+        << steps << " steps";
+    ASSERT_EQ(deletion.deletion().status().ok(),
+              deletion.deletion().is_decided());
+  }
+  EXPECT_GT(alone, 0);
+}
+
 // P-D3: N - OQ members may be away. P-D5: one that comes back opens nothing,
 // and removes its own records.
 TEST(LogDeletionTest, MemberThatWasAwayLearnsOfIt) {
@@ -132,6 +157,10 @@ TEST(LogDeletionTest, MemberKeepsItsRecordsOnAMereMark) {
   DeletionWorld deletion({.inquires_ns = 1'000'000});
   deletion.OpenAndWrite("one", {1, 2, 3});
   ASSERT_TRUE(deletion.world().replica(1).MarkDeleted(Deletion::kMarked).ok());
+  for (const int node : {1, 2, 3}) {  // nobody has the log open any more
+    deletion.world().Crash(node);
+    deletion.world().Restart(node);
+  }
   deletion.Pass(kLong);
   EXPECT_EQ(deletion.DeletionOf(1), Deletion::kMarked);
   EXPECT_EQ(deletion.DeletionOf(2), Deletion::kNone);
