@@ -179,8 +179,8 @@ class World {
     uint64_t service_reads = 0;        // linearizable ones that were answered
     uint64_t service_local_reads = 0;  // of what a process has
     uint64_t service_old_reads = 0;    // of these, by a log of before
-    uint64_t deletions = 0;       // of the log, that began
-    uint64_t deletions_made = 0;  // that returned OK
+    uint64_t deletions = 0;            // of the log, that began
+    uint64_t deletions_made = 0;       // that returned OK
   };
 
   explicit World(const RunOptions& options);
