@@ -172,7 +172,9 @@ TEST_F(PausedServicePrimaryTest, PrimaryWithoutItsBackupsIsSeenAndNotRead) {
   }
   ASSERT_TRUE(StatusOf(*client_, false, &status).ok());
   EXPECT_FALSE(status.is_confirmed());
-  if (status.is_primary()) EXPECT_EQ(status.durable_lsn(), durable);
+  if (status.is_primary()) {
+    EXPECT_EQ(status.durable_lsn(), durable);
+  }
   // These records never change, so nobody is asked.
   v1::ReadRequest settled;
   settled.set_log("main");
