@@ -120,7 +120,9 @@ absl::StatusOr<BackupReport> BackUpCluster(
   };
   ALPHEUS_RETURN_IF_ERROR(
       reader->ForEachDurable([&](const ReaderRecord& record) {
-        if (!has_begun) ALPHEUS_RETURN_IF_ERROR(begin(record.lsn));
+        const absl::Status begun =
+            has_begun ? absl::OkStatus() : begin(record.lsn);
+        if (!begun.ok()) return begun;
         // An aborted record has no content, and a cleaned one is not needed.
         if (record.state != RecordState::kDurable) return absl::OkStatus();
         return file.Add(record.lsn, record.epoch, record.payload);

@@ -57,9 +57,8 @@ void DeletionInquiry::PutOff(LogState& log, int64_t now) const {
 }
 
 void DeletionInquiry::Begin(Uuid log_id, int64_t now) {
-  round_.emplace();
-  round_->log_id = log_id;
-  round_->until = now + options_.reply_timeout_ns;
+  round_ = Round{
+      .log_id = log_id, .until = now + options_.reply_timeout_ns, .calls = {}};
   for (const PeerAddress& peer : options_.peers) {
     if (peer.node == node_.node) continue;
     ControlCall::Options at;

@@ -30,7 +30,7 @@ class DeletionWorld {
 
   recovery::LogDeletionOptions Options();
   // Begins a deletion, by another process each time.
-  void Begin(const recovery::LogDeletionOptions& options);
+  void Begin(const recovery::LogDeletionOptions& asked);
   void Begin() { Begin(Options()); }
   // Lets one event happen. Returns false if the deletion is over.
   bool Step();
