@@ -22,9 +22,9 @@ BUILD = ""  # the folder that is installed; set from the command line
 PUBLIC_HEADERS = {
     "alpheus/" + name + ".h" for name in (
         "alpheus", "atomicity", "candidate", "cluster_reader", "cluster_tail",
-        "integrity", "log", "log_reader", "log_tail", "options",
-        "persistent_region", "recovered_range", "recovery_report",
-        "replication_status", "reservation", "tail_record",
+        "durability_plan", "integrity", "log", "log_epoch", "log_reader",
+        "log_tail", "options", "persistent_region", "recovered_range",
+        "recovery_report", "replication_status", "reservation", "tail_record",
         "log/base/deadline", "log/base/ids",
         "log/core/durability/flush_order", "log/core/durability/persisted_by",
         "log/core/write/appended_record", "log/core/write/reserved_record")}
