@@ -70,12 +70,13 @@ CLOCKLESS = (r"(TinyLog.*|ClusterCutDeep|SimDeep|ChooserHistory|World|MediaFault
 WITH_SERVERS = r"^(zookeeper_test\.|ZookeeperFailOverTest\.)"
 
 # What no seed of the simulator draws by itself: processes that stand for primary,
-# members that change while the log runs, and clients of the service; each alone
-# and beside all that may be there with it.
+# members that change while the log runs, operators that delete it, and clients of
+# the service; each alone and beside all that may be there with it.
 REQUESTED = tuple(options + others
                   for options in ("--actors elect",
                                   "--faults none --no-breaks --actors drain",
                                   "--workload mixed --actors online",
+                                  "--actors deletes",
                                   "--workload service --actors online")
                   for others in ("", ",tail,unauthenticated,scrub,claim"))
 REQUESTED_SEEDS = 500
