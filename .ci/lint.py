@@ -278,8 +278,14 @@ RULES = frozenset(
     {"include-order", "include-path", "include-source", "door", "public-abseil",
      "spdx", "guard", "header-comment", "todo", "waiver", "mutant", "guide",
      "glossary", "cite", "label", "cell", "doc", "namespace",
-     "one-thread"}
+     "one-thread", "cut"}
     | {call[0] for call in CALLS})
+
+# cut: clang-format breaks a line of a list that is too long, and leaves its last
+# words before a line of their own, outside of the list.
+CUT = re.compile(r"//( *)([A-Za-z,']+(?: [A-Za-z,']+){0,2})")
+CUT_FROM_BYTES = 72
+LIST_LINE = re.compile(r"// *(.*[\w,)])")
 
 TODO = re.compile(r"\b(TODO|FIXME|XXX)\b(?!\(#\d+\): )")
 WAIVER = re.compile(r"//\s*lint:\s*allow\(([^)]*)\)[ \t]*(.*)$")
@@ -503,6 +509,18 @@ def check_todos(file):
             file.find(i, "todo", f"write `{match.group(1)}(#<issue>): `")
 
 
+def check_cuts(file):
+    lines = [line.strip() for line in file.lines]
+    for i in range(1, len(lines) - 1):
+        cut = CUT.fullmatch(lines[i])
+        behind = re.match(r"//( *)[A-Za-z]", lines[i + 1])
+        if cut and behind and len(cut.group(1)) < len(behind.group(1)) and (
+                len(file.lines[i - 1]) >= CUT_FROM_BYTES
+                and LIST_LINE.fullmatch(lines[i - 1])):
+            file.find(i, "cut", f"`{cut.group(2)}` was cut off from the line "
+                      "before; break that line where it fits")
+
+
 def check_labels(file):
     if file.path.startswith(LABEL_FREE):
         return
@@ -564,6 +582,7 @@ def lint_file(file):
         check_namespaces(file)
         check_calls(file)
         check_todos(file)
+        check_cuts(file)
         check_labels(file)
         check_mutant_sites(file)
         if path.endswith(".h"):

@@ -146,6 +146,9 @@ BAD = [
     ("todo", "log/core/a.cc", "// TODO: later"),
     ("todo", "log/core/a.cc", "/* FIXME(someone): later */"),
     ("todo", "log/core/a.cc", "int a;  // TODO(#12) no colon"),
+    ("cut", "log/core/a.cc",
+     "//   1. The region has no byte in it that anybody else may take for one of"
+     "\n//   its\n//      own."),
     # Labels in messages.
     ("label", "api/rocksdb/a.cc", 'return Refused("opened elsewhere (QU3)");'),
     ("label", "tools/cli/a.cc",
@@ -257,6 +260,9 @@ GOOD = [
     ("mutant", "tools/mutants/a.cc", 'IsMutant("kUnknown");'),
     ("spdx", "log/core/a.cc", "int a;"),
     ("todo", "log/core/a.cc", "// TODO(#12): later\nTODO();"),
+    ("cut", "log/core/a.cc",
+     "// The region has no byte in it that anybody else may take for one of"
+     "\n// its\n// own:\n//   none"),
     ("label", "log/core/a.cc", 'ALPHEUS_CHECK(\n    a, "goes on (MB1)");\n'
      '// Why (P-A4.2).\nTell("the domain (ADR), W (2) and LSN (12)");'),
     ("label", "tests/log/a.cc", 'EXPECT_TRUE(a) << "P-R2 (P-A4.2)";'),

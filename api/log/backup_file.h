@@ -7,14 +7,12 @@
 //
 // Invariants:
 //   BKF1. The name leads to a whole backup, or to what was there before. It
-//   gets
-//         the backup after all bytes are on the disk, and is durable when
+//         gets the backup after all bytes are on the disk, and is durable when
 //         Publish returns OK.
 //   BKF2. Only a backup is replaced, and only if the caller says so: never a
 //         replica or another log, nor any other file.
 //   BKF3. What is published has been read back: each LSN, with its epoch and
-//   its
-//         bytes.
+//         its bytes.
 // Thread safety: one thread.
 #ifndef ALPHEUS_API_LOG_BACKUP_FILE_H_
 #define ALPHEUS_API_LOG_BACKUP_FILE_H_

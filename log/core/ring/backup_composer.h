@@ -16,12 +16,10 @@
 //         here: the nonces are drawn for this region alone. They also tell
 //         nothing of the log's nonces, which are secret (P-H14).
 //   BKC3. The region is nobody's replica: it is of node 0 and of no cluster,
-//   and
-//         its configuration does not name its incarnation (IsBackup). It opens
-//         no epoch, as a member or by itself.
+//         and its configuration does not name its incarnation (IsBackup). It
+//         opens no epoch, as a member or by itself.
 //   BKC4. Damage of any byte that counts is found: the region is closed
-//   cleanly,
-//         and each header and the watermark prove all records.
+//         cleanly, and each header and the watermark prove all records.
 //   BKC5. The superline is composed last. Bytes that are cut off before it are
 //         no region.
 // Thread safety: one thread.
