@@ -30,7 +30,7 @@
 #include "tools/sim/actors/replica_upkeep.h"
 #include "tools/sim/actors/rocksdb_files.h"
 #include "tools/sim/actors/rocksdb_workload.h"
-#include "tools/sim/actors/service_server.h"
+#include "tools/sim/actors/service/service_server.h"
 #include "tools/sim/actors/wal_workload.h"
 #include "tools/sim/checkers/call_judge.h"
 #include "tools/sim/checkers/image_checker.h"

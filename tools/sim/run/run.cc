@@ -11,7 +11,7 @@
 #include "tools/sim/actors/deleter.h"
 #include "tools/sim/actors/operator.h"
 #include "tools/sim/actors/primary_process.h"
-#include "tools/sim/actors/service_clients.h"
+#include "tools/sim/actors/service/service_clients.h"
 #include "tools/sim/checkers/calm_checker.h"
 #include "tools/sim/checkers/checkers.h"
 #include "tools/sim/checkers/end_checker.h"

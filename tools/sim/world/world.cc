@@ -18,7 +18,7 @@
 #include "tools/sim/actors/node_process.h"
 #include "tools/sim/actors/operator.h"
 #include "tools/sim/actors/primary_process.h"
-#include "tools/sim/actors/service_clients.h"
+#include "tools/sim/actors/service/service_clients.h"
 #include "tools/sim/actors/standing_agent.h"
 #include "tools/sim/actors/tail_client.h"
 #include "tools/sim/actors/unauthenticated_client.h"

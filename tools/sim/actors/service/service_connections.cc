@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/sim/actors/service_connections.h"
+#include "tools/sim/actors/service/service_connections.h"
 
 #include <algorithm>
 #include <utility>

@@ -16,15 +16,15 @@
 //         nothing after that.
 // Thread safety: one thread.
 // References: docs/design/service.md; service_checker.h.
-#ifndef ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_CLIENTS_H_
-#define ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_CLIENTS_H_
+#ifndef ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_SERVICE_CLIENTS_H_
+#define ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_SERVICE_CLIENTS_H_
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "tools/sim/actors/service_connections.h"
-#include "tools/sim/actors/service_reader.h"
+#include "tools/sim/actors/service/service_connections.h"
+#include "tools/sim/actors/service/service_reader.h"
 #include "tools/sim/world/world.h"
 
 namespace alpheus::sim {
@@ -56,4 +56,4 @@ class ServiceClients {
 
 }  // namespace alpheus::sim
 
-#endif  // ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_CLIENTS_H_
+#endif  // ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_SERVICE_CLIENTS_H_

@@ -8,8 +8,8 @@
 //
 // Thread safety: threads of the primary's process (threads.h).
 // References: service_log.h; service_connections.h; service_checker.h.
-#ifndef ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_SERVER_H_
-#define ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_SERVER_H_
+#ifndef ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_SERVICE_SERVER_H_
+#define ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_SERVICE_SERVER_H_
 
 #include <memory>
 #include <span>
@@ -18,7 +18,7 @@
 #include "api/service/log/service_log.h"
 #include "log/core/durability/persisted_by.h"
 #include "tools/sim/actors/rocksdb_files.h"
-#include "tools/sim/actors/service_connections.h"
+#include "tools/sim/actors/service/service_connections.h"
 #include "tools/sim/world/history.h"
 
 namespace alpheus::sim {
@@ -64,4 +64,4 @@ class ServiceServer {
 
 }  // namespace alpheus::sim
 
-#endif  // ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_SERVER_H_
+#endif  // ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_SERVICE_SERVER_H_

@@ -9,14 +9,14 @@
 //
 // Thread safety: one thread.
 // References: protocol P-H23; service_checker.h (SVC8).
-#ifndef ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_READER_H_
-#define ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_READER_H_
+#ifndef ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_SERVICE_READER_H_
+#define ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_SERVICE_READER_H_
 
 #include <cstdint>
 #include <optional>
 
 #include "log/base/random.h"
-#include "tools/sim/actors/service_connections.h"
+#include "tools/sim/actors/service/service_connections.h"
 #include "tools/sim/world/history.h"
 #include "tools/sim/world/world.h"
 
@@ -46,4 +46,4 @@ class ServiceReader {
 
 }  // namespace alpheus::sim
 
-#endif  // ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_READER_H_
+#endif  // ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_SERVICE_READER_H_

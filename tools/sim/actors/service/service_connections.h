@@ -14,8 +14,8 @@
 //   primary               .......... late ..........> 7 > resumed  > 7  one)
 //
 // Thread safety: one thread.
-#ifndef ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_CONNECTIONS_H_
-#define ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_CONNECTIONS_H_
+#ifndef ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_SERVICE_CONNECTIONS_H_
+#define ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_SERVICE_CONNECTIONS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -131,4 +131,4 @@ class ServiceConnections {
 
 }  // namespace alpheus::sim
 
-#endif  // ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_CONNECTIONS_H_
+#endif  // ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_SERVICE_CONNECTIONS_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/sim/actors/service_clients.h"
+#include "tools/sim/actors/service/service_clients.h"
 
 #include <algorithm>
 #include <cstring>
@@ -15,7 +15,7 @@
 #include "api/client/append/append_session.h"
 #include "log/base/mix.h"
 #include "tools/sim/actors/primary_process.h"
-#include "tools/sim/actors/service_server.h"
+#include "tools/sim/actors/service/service_server.h"
 #include "tools/sim/checkers/checkers.h"
 
 namespace alpheus::sim {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/sim/actors/service_server.h"
+#include "tools/sim/actors/service/service_server.h"
 
 #include <algorithm>
 #include <functional>
@@ -11,7 +11,7 @@
 #include "log/base/bytes.h"
 #include "log/format/layout.h"
 #include "tools/sim/actors/primary_process.h"
-#include "tools/sim/actors/service_clients.h"
+#include "tools/sim/actors/service/service_clients.h"
 #include "tools/sim/checkers/checkers.h"
 
 namespace alpheus::sim {

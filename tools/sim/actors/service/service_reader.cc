@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/sim/actors/service_reader.h"
+#include "tools/sim/actors/service/service_reader.h"
 
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "log/base/ids.h"
 #include "tools/sim/actors/primary_process.h"
-#include "tools/sim/actors/service_clients.h"
-#include "tools/sim/actors/service_connections.h"
+#include "tools/sim/actors/service/service_clients.h"
+#include "tools/sim/actors/service/service_connections.h"
 #include "tools/sim/checkers/checkers.h"
 
 namespace alpheus::sim {
