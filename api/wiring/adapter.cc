@@ -2,6 +2,8 @@
 #include "api/wiring/adapter.h"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "api/wiring/node_tls.h"
 #include "log/base/clock.h"
 #include "log/base/status_macros.h"
+#include "replication/fabric/shared/shared_fabric.h"
 #include "replication/fabric/tcp/socket.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
 #include "replication/fabric/verbs/adapter_choice.h"
@@ -49,6 +52,7 @@ absl::StatusOr<std::unique_ptr<fabric::Fabric>> OpenAdapter(
     RandomSource& random, const AdapterOptions& options) {
   if (cluster.fabric == quorum::ClusterFabric::kTcp) {
     fabric::tcp::TcpFabricOptions tcp;
+    tcp.lanes = true;
     tcp.warn = options.say;
     tcp.on_rejected = options.on_rejected;
     tcp.anonymous_max = options.unopened_max;
@@ -81,8 +85,21 @@ absl::Status CheckIsOfThisMachine(const std::string& address) {
 absl::StatusOr<std::unique_ptr<Connectivity>> Connectivity::Open(
     const quorum::ClusterConfiguration& cluster, NodeId near) {
   auto made = std::make_unique<Connectivity>();
-  ALPHEUS_ASSIGN_OR_RETURN(made->fabric,
-                           OpenAdapter(cluster, near, made->random));
+  static std::mutex mutex;
+  static EntropyRandom random;
+  static std::map<std::string, std::weak_ptr<fabric::SharedFabric>> hubs;
+  const std::lock_guard lock(mutex);
+  const std::string key =
+      absl::StrCat(cluster.cluster_id.ToString(), ".", near.value);
+  std::shared_ptr<fabric::SharedFabric> hub = hubs[key].lock();
+  if (hub == nullptr) {
+    ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<fabric::Fabric> inner,
+                             OpenAdapter(cluster, near, random));
+    hub = std::make_shared<fabric::SharedFabric>(std::move(inner),
+                                                 Clock::Real());
+    hubs[key] = hub;
+  }
+  made->fabric = hub->AddPort();
   return made;
 }
 

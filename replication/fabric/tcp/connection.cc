@@ -62,6 +62,27 @@ Connection::Connection(ConnectionId id, Descriptor socket, std::string peer,
   if (!stream_.is_open()) deadline_ = now;
 }
 
+Connection::Connection(ConnectionId id, std::shared_ptr<Carrier> carrier, uint32_t lane, std::string peer,
+                       Shared* shared, std::optional<std::string> private_data,
+                       Deadline deadline, int64_t now)
+    : id_(id),
+      peer_(std::move(peer)),
+      shared_(*shared),
+      stream_(std::move(carrier), lane),
+      state_(private_data ? State::kConnecting : State::kAnonymous),
+      private_data_(std::move(private_data)),
+      has_connected_(state_ == State::kAnonymous),
+      watches_out_(state_ == State::kConnecting),
+      requester_(id, shared->regions, &shared->completions),
+      responder_(id, shared->options.window_bytes, shared->regions,
+                 &shared->completions, &shared->kept_bytes),
+      message_bytes_max_(shared->options.limits.message_bytes_max),
+      deadline_(deadline.at_nanos()),
+      liveness_(shared->options.limits.retry_ns,
+                shared->options.receiver_wait_ns, now) {
+  if (!stream_.is_open()) deadline_ = now;
+}
+
 // --- Receiving --------------------------------------------------------------
 
 bool Connection::MayBeRead() const {
@@ -333,7 +354,7 @@ bool Connection::Flush(int64_t now) {
 }
 
 void Connection::Watch() {
-  if (!stream_.is_open()) return;
+  if (!stream_.is_open() || stream_.carrier() != nullptr) return;
   const bool in = MayBeRead();
   // Bytes that were read ahead make no socket ready, so the socket is watched
   // for room, which it has: the next turn reads on.
@@ -350,6 +371,12 @@ void Connection::Watch() {
 // --- Handshake --------------------------------------------------------------
 
 bool Connection::MakeReady(int64_t now) {
+  if (stream_.carrier() != nullptr) {
+    if (!stream_.carrier()->connected) return false;
+    has_connected_ = true;
+    if (state_ == State::kConnecting) Greet(now);
+    return true;
+  }
   if (!has_connected_ && !HasConnected(stream_.socket())) {
     Break(CompletionStatus::kFlushed, now);
     return false;

@@ -70,6 +70,11 @@ class Connection {
              Shared* shared, std::optional<std::string> private_data,
              Deadline deadline, int64_t now);
 
+  Connection(ConnectionId id, std::shared_ptr<Carrier> carrier, uint32_t lane,
+             std::string peer, Shared* shared,
+             std::optional<std::string> private_data, Deadline deadline,
+             int64_t now);
+
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 

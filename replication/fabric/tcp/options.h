@@ -53,6 +53,9 @@ struct TcpFabricOptions {
   // directions; null: they are not. Peers that do otherwise are ended.
   std::shared_ptr<const TlsSettings> tls;
 
+  // Connections to one host share a socket.
+  bool lanes = false;
+
   // Number of the host to connect from; empty: the kernel chooses.
   std::string source_host;
 

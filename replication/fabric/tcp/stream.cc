@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replication/fabric/tcp/stream.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace alpheus::fabric::tcp {
@@ -14,7 +15,18 @@ Stream::Stream(Descriptor socket, std::shared_ptr<const TlsSettings> tls,
                    : std::make_unique<TlsSession>(*settings_, socket_, side)),
       is_ready_(session_ == nullptr) {}
 
-void Stream::Close() { socket_ = Descriptor(); }
+Stream::Stream(std::shared_ptr<Carrier> carrier, uint32_t lane)
+    : is_ready_(true),
+      carrier_(std::move(carrier)),
+      lane_(lane),
+      is_lane_open_(carrier_ != nullptr) {}
+
+void Stream::Close() {
+  socket_ = Descriptor();
+  if (!std::exchange(is_lane_open_, false)) return;
+  if (carrier_->socket.is_open()) carrier_->Append(lane_, {}, 0);
+  carrier_->lanes.erase(lane_);
+}
 
 TlsSession::Progress Stream::MakeReady() {
   if (is_ready_) return TlsSession::Progress::kDone;
@@ -41,6 +53,13 @@ bool Stream::is_offloaded() const {
 
 IoResult Stream::Send(std::span<iovec> from) {
   if (session_ != nullptr) return session_->Send(from);
+  if (carrier_ != nullptr) {
+    size_t bytes = 0;
+    for (const iovec& piece : from) bytes += piece.iov_len;
+    carrier_->Append(lane_, from, bytes);
+    sent_bytes_ += bytes;
+    return {IoOutcome::kSome, bytes};
+  }
   const IoResult result = SendSome(socket_, from);
   sent_bytes_ += result.bytes;
   return result;
@@ -58,9 +77,28 @@ uint64_t Stream::sent_bytes() const {
   return session_ == nullptr ? sent_bytes_ : session_->sent_bytes();
 }
 
-void Stream::EndSending() { tcp::EndSending(socket_); }
+void Stream::EndSending() {
+  if (carrier_ != nullptr) return carrier_->Append(lane_, {}, 0);
+  tcp::EndSending(socket_);
+}
 
 IoResult Stream::Receive(std::span<std::byte> into) {
+  if (carrier_ != nullptr) {
+    const auto found = carrier_->lanes.find(lane_);
+    if (found == carrier_->lanes.end()) return {IoOutcome::kClosed, 0};
+    Lane& lane = found->second;
+    const size_t bytes = std::min(into.size(), lane.in.size() - lane.read);
+    if (bytes == 0) {
+      return {lane.ended ? IoOutcome::kClosed : IoOutcome::kNothing, 0};
+    }
+    std::memcpy(into.data(), lane.in.data() + lane.read, bytes);
+    lane.read += bytes;
+    if (lane.read == lane.in.size()) {
+      lane.in.clear();
+      lane.read = 0;
+    }
+    return {IoOutcome::kSome, bytes};
+  }
   return session_ == nullptr ? ReceiveSome(socket_, into)
                              : session_->Receive(into);
 }
@@ -70,6 +108,11 @@ bool Stream::has_unread() const {
 }
 
 bool Stream::HasDrained(size_t received, size_t room) const {
+  if (carrier_ != nullptr) {
+    const auto found = carrier_->lanes.find(lane_);
+    return found != carrier_->lanes.end() && found->second.in.empty() &&
+           !found->second.ended;
+  }
   return session_ == nullptr ? received < room : session_->has_drained();
 }
 

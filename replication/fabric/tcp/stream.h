@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 
+#include "replication/fabric/tcp/carrier.h"
 #include "replication/fabric/tcp/socket.h"
 #include "replication/fabric/tcp/tls.h"
 
@@ -21,11 +22,16 @@ class Stream {
   // Takes the socket. `tls`: what it is encrypted with; null: it is not.
   Stream(Descriptor socket, std::shared_ptr<const TlsSettings> tls,
          TlsSession::Side side);
+  Stream(std::shared_ptr<Carrier> carrier, uint32_t lane);
+  ~Stream() { Close(); }
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   const Descriptor& socket() const { return socket_; }
-  bool is_open() const { return socket_.is_open(); }
+  bool is_open() const {
+    return carrier_ != nullptr ? is_lane_open_ : socket_.is_open();
+  }
+  const std::shared_ptr<Carrier>& carrier() const { return carrier_; }
   // Closes the socket.
   void Close();
 
@@ -71,6 +77,9 @@ class Stream {
   std::unique_ptr<TlsSession> session_;  // null: not encrypted
   bool is_ready_;
   uint64_t sent_bytes_ = 0;  // not encrypted
+  std::shared_ptr<Carrier> carrier_;
+  uint32_t lane_ = 0;
+  bool is_lane_open_ = false;
 };
 
 }  // namespace alpheus::fabric::tcp

@@ -94,8 +94,10 @@ absl::Status TcpFabric::Post(ConnectionId id, const WorkRequest& request) {
   Connection& connection = *Find(id);
   connection.requester().Post(request);
   // A waiting thread won't poll until something comes.
-  if (waiters_ > 0 || connection.requester().unsent() >= kBatchMax) {
+  const bool sends_now = waiters_ > 0 && !options_.lanes;
+  if (sends_now || connection.requester().unsent() >= kBatchMax) {
     connection.Send(clock_.NowNanos());
+    if (options_.lanes) MarkForSending(id);
     if (HasNews()) WakeWaiters();
   } else {
     MarkForSending(id);
@@ -207,10 +209,180 @@ bool TcpFabric::SendPosted(int64_t now, bool may_delay) {
   } else if (delay_until_ == 0) {
     delay_until_ = now + kDelayNanos;
   }
+  moved |= FlushCarriers();
   return moved;
 }
 
+bool TcpFabric::FlushCarriers() {
+  bool moved = false;
+  for (const auto& [tag, carrier] : carriers_) {
+    if (carrier->out.empty() || !carrier->connected ||
+        !carrier->socket.is_open()) {
+      continue;
+    }
+    while (carrier->sent < carrier->out.size()) {
+      iovec piece{carrier->out.data() + carrier->sent,
+                  carrier->out.size() - carrier->sent};
+      ++counters_.send_calls;
+      const IoResult result = SendSome(carrier->socket, {&piece, 1});
+      if (result.outcome != IoOutcome::kSome) break;
+      carrier->sent += result.bytes;
+      moved = true;
+    }
+    const bool is_all = carrier->sent == carrier->out.size();
+    if (is_all) {
+      carrier->out.clear();
+      carrier->sent = 0;
+    }
+    if (carrier->watches_out == is_all) {
+      carrier->watches_out = !is_all;
+      poller_.Change(carrier->socket, tag, /*in=*/true, !is_all);
+    }
+  }
+  return moved;
+}
+
+uint64_t TcpFabric::AddCarrier(Descriptor socket, std::string peer,
+                               bool is_own) {
+  auto carrier = std::make_shared<Carrier>();
+  carrier->socket = std::move(socket);
+  carrier->peer = std::move(peer);
+  carrier->connected = !is_own;
+  carrier->is_own = is_own;
+  carrier->watches_out = is_own;
+  const uint64_t tag = ++last_carrier_;
+  (void)poller_.Add(carrier->socket, tag, /*in=*/true, /*out=*/is_own);
+  carriers_.emplace(tag, std::move(carrier));
+  return tag;
+}
+
+Connection& TcpFabric::AddLane(const std::shared_ptr<Carrier>& carrier,
+                               uint32_t lane, std::string peer,
+                               std::optional<std::string> private_data,
+                               Deadline deadline) {
+  const ConnectionId id(++last_id_);
+  carrier->lanes[lane].connection = id;
+  auto connection = std::make_unique<Connection>(
+      id, carrier, lane, std::move(peer), &shared_, std::move(private_data),
+      deadline, clock_.NowNanos());
+  return *connections_.emplace(id, std::move(connection)).first->second;
+}
+
+void TcpFabric::EndCarrier(uint64_t tag, int64_t now) {
+  const std::shared_ptr<Carrier> carrier = carriers_[tag];
+  carriers_.erase(tag);
+  std::erase_if(own_carriers_, [tag](const auto& e) { return e.second == tag; });
+  carrier->socket = Descriptor();
+  std::vector<ConnectionId> all;
+  for (auto& [lane, state] : carrier->lanes) {
+    state.ended = true;
+    all.push_back(state.connection);
+  }
+  carrier->connected = true;
+  for (const ConnectionId id : all) {
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) continue;
+    found->second->Receive(now);
+    ForgetIfDead(id);
+  }
+}
+
+bool TcpFabric::OnCarrierReady(uint64_t tag, int64_t now) {
+  const auto found = carriers_.find(tag);
+  if (found == carriers_.end()) return false;
+  const std::shared_ptr<Carrier> carrier = found->second;
+  if (!carrier->connected) {
+    if (!HasConnected(carrier->socket)) {
+      EndCarrier(tag, now);
+      return true;
+    }
+    carrier->connected = true;
+    carrier->watches_out = false;
+    poller_.Change(carrier->socket, tag, /*in=*/true, /*out=*/false);
+    std::vector<ConnectionId> all;
+    for (auto& [lane, state] : carrier->lanes) all.push_back(state.connection);
+    for (const ConnectionId id : all) {
+      const auto one = connections_.find(id);
+      if (one != connections_.end()) one->second->Receive(now);
+      MarkForSending(id);
+    }
+    return true;
+  }
+  if (ReceiveCarrier(*carrier, now)) return true;
+  EndCarrier(tag, now);
+  return true;
+}
+
+// Returns false at the end.
+bool TcpFabric::ReceiveCarrier(Carrier& carrier, int64_t now) {
+  touched_.clear();
+  bool goes_on = true;
+  for (;;) {
+    const size_t kept = carrier.rest.size();
+    std::copy(carrier.rest.begin(), carrier.rest.end(),
+              carrier_buffer_.begin());
+    if (carrier_buffer_.size() < kept + (size_t{128} << 10)) {
+      carrier_buffer_.resize(kept + (size_t{256} << 10));
+    }
+    const auto room = std::span(carrier_buffer_).subspan(kept);
+    ++counters_.receive_calls;
+    const IoResult result = ReceiveSome(carrier.socket, room);
+    if (result.outcome == IoOutcome::kClosed) goes_on = false;
+    if (result.outcome != IoOutcome::kSome) break;
+    const auto bytes = std::span(carrier_buffer_).first(kept + result.bytes);
+    size_t used = 0;
+    while (bytes.size() - used >= sizeof(FrameHeader)) {
+      FrameHeader header;
+      std::memcpy(&header, bytes.data() + used, sizeof(header));
+      if (bytes.size() - used - sizeof(header) < header.bytes) break;
+      const auto payload = bytes.subspan(used + sizeof(header), header.bytes);
+      used += sizeof(header) + header.bytes;
+      auto lane = carrier.lanes.find(header.lane);
+      if (lane == carrier.lanes.end()) {
+        if (carrier.is_own || header.lane <= carrier.last_lane) continue;
+        carrier.last_lane = header.lane;
+        for (const auto& [tag, one] : carriers_) {
+          if (one.get() != &carrier) continue;
+          MakeRoomForUnauthenticated();
+          AddLane(one, header.lane, one->peer, std::nullopt,
+                  Deadline::AtNanos(now + options_.limits.retry_ns));
+          break;
+        }
+        lane = carrier.lanes.find(header.lane);
+      }
+      if (header.bytes == 0) lane->second.ended = true;
+      lane->second.in.insert(lane->second.in.end(), payload.begin(),
+                             payload.end());
+      touched_.push_back(lane->second.connection);
+    }
+    carrier.rest.assign(bytes.begin() + static_cast<long>(used), bytes.end());
+    if (result.bytes < room.size()) break;
+  }
+  for (size_t i = 0; i < touched_.size(); ++i) {
+    const ConnectionId id = touched_[i];
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) continue;
+    Connection& connection = *found->second;
+    Guard(connection, now, [&] { return connection.Receive(now); });
+    MarkForSending(id);
+    ForgetIfDead(id);
+  }
+  return goes_on;
+}
+
 bool TcpFabric::ReceiveWithoutAsking(int64_t now, bool* moved) {
+  if (options_.lanes) {
+    const bool is_lone = carriers_.size() == 1;
+    if (is_lone && ++lone_turns_ % kLoneTurnsMax == 0) return false;
+    const uint64_t tag =
+        is_lone ? carriers_.begin()->first : std::exchange(ready_carrier_, 0);
+    const auto found = carriers_.find(tag);
+    if (found == carriers_.end() || !found->second->connected) return false;
+    const uint64_t before = shared_.completions.size();
+    OnCarrierReady(tag, now);
+    *moved |= shared_.completions.size() != before || !touched_.empty();
+    return true;
+  }
   const bool is_lone = connections_.size() == 1;
   if (is_lone && ++lone_turns_ % kLoneTurnsMax == 0) return false;
   const auto found = is_lone ? connections_.begin() : connections_.find(ready_);
@@ -237,6 +409,10 @@ bool TcpFabric::ReceiveReady(int64_t now, size_t connections_max) {
       moved |= AcceptWaiting(now);
       continue;
     }
+    if (one.tag > uint64_t{1} << 62) {
+      moved |= OnCarrierReady(one.tag, now);
+      continue;
+    }
     const ConnectionId id(one.tag);
     const auto found = connections_.find(id);
     if (found == connections_.end()) continue;
@@ -257,6 +433,7 @@ bool TcpFabric::RunTimers(int64_t now) {
     const bool is_dead = connection.state() == Connection::State::kDead;
     entry = is_dead ? connections_.erase(entry) : std::next(entry);
   }
+  FlushCarriers();
   shared_.timers_ran_at = now;
   // Coarse, so that a turn need not check all connections.
   const int64_t shortest =
@@ -307,6 +484,7 @@ void TcpFabric::WaitForActivity(Deadline deadline) {
   if (waited.count == 1 && ready[0].in && !ready[0].out &&
       ready[0].tag != kListenerTag) {
     ready_ = ConnectionId(ready[0].tag);
+    ready_carrier_ = ready[0].tag;
     lone_turns_ = 0;
   } else {
     tick_at_ = 0;  // perhaps a timer is due
@@ -360,6 +538,26 @@ absl::StatusOr<ConnectionId> TcpFabric::Connect(std::string_view address,
   ALPHEUS_RETURN_IF_ERROR(
       CheckPrivateData(private_data, options_.limits.private_bytes_max));
   Lock lock(*this);
+  if (options_.lanes) {
+    auto own = own_carriers_.find(address);
+    if (own == own_carriers_.end()) {
+      ALPHEUS_ASSIGN_OR_RETURN(Descriptor made,
+                               StartConnect(address, options_.source_host));
+      const uint64_t tag =
+          AddCarrier(std::move(made), std::string(address), /*is_own=*/true);
+      own = own_carriers_.emplace(std::string(address), tag).first;
+    }
+    const std::shared_ptr<Carrier> carrier = carriers_[own->second];
+    Connection& connection =
+        AddLane(carrier, ++carrier->last_lane, std::string(address),
+                std::string(private_data), deadline);
+    const ConnectionId id(last_id_);
+    if (carrier->connected) connection.Receive(clock_.NowNanos());
+    FlushCarriers();
+    tick_at_ = 0;
+    WakeWaiters();
+    return id;
+  }
   absl::StatusOr<Descriptor> socket =
       StartConnect(address, options_.source_host);
   if (absl::IsInvalidArgument(socket.status())) return socket.status();
@@ -383,6 +581,7 @@ absl::Status TcpFabric::Accept(ConnectionId id, std::string_view private_data) {
     return NoConnection(id);
   }
   connection->Accept(private_data, clock_.NowNanos());
+  FlushCarriers();
   WakeWaiters();
   return absl::OkStatus();
 }
@@ -404,6 +603,7 @@ absl::Status TcpFabric::Reject(ConnectionId id, std::string_view private_data) {
       return NoConnection(id);
   }
   Forget(id);
+  FlushCarriers();
   return fits;
 }
 
@@ -413,6 +613,7 @@ absl::Status TcpFabric::Close(ConnectionId id) {
   if (connection == nullptr) return NoConnection(id);
   connection->Close(clock_.NowNanos());
   Forget(id);
+  FlushCarriers();
   return absl::OkStatus();
 }
 
@@ -474,6 +675,11 @@ bool TcpFabric::AcceptWaiting(int64_t now) {
     if (accepted.outcome != AcceptOutcome::kSome) return moved;
     moved = true;
     is_exhausted_ = false;
+    if (options_.lanes) {
+      AddCarrier(std::move(accepted.socket), std::move(accepted.peer),
+                 /*is_own=*/false);
+      continue;
+    }
     MakeRoomForUnauthenticated();
     // Runs under the lock that this function requires.
     const absl::Status added =

@@ -110,9 +110,19 @@ class TcpFabric final : public Fabric {
   template <class Work>
   bool Guard(Connection& connection, int64_t now, const Work& work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Receives from up to so many connections that are ready (TF9).
-  bool ReceiveReady(int64_t now, size_t connections_max)
+  bool ReceiveCarrier(Carrier& carrier, int64_t now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool OnCarrierReady(uint64_t tag, int64_t now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndCarrier(uint64_t tag, int64_t now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool FlushCarriers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t AddCarrier(Descriptor socket, std::string peer, bool is_own)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Connection& AddLane(const std::shared_ptr<Carrier>& carrier, uint32_t lane,
+                      std::string peer, std::optional<std::string> private_data,
+                      Deadline deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool ReceiveReady(int64_t now, size_t connections_max) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeRoomForUnauthenticated() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AcceptWaiting(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Stops accepting while descriptors are short (EMFILE, ENFILE).
@@ -151,6 +161,15 @@ class TcpFabric final : public Fabric {
   Listener listener_ ABSL_GUARDED_BY(mutex_);
   std::map<ConnectionId, std::unique_ptr<Connection>> connections_
       ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, std::shared_ptr<Carrier>> carriers_
+      ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, uint64_t, std::less<>> own_carriers_
+      ABSL_GUARDED_BY(mutex_);
+  std::vector<std::byte> carrier_buffer_ ABSL_GUARDED_BY(mutex_) =
+      std::vector<std::byte>(size_t{256} << 10);
+  std::vector<ConnectionId> touched_ ABSL_GUARDED_BY(mutex_);
+  uint64_t ready_carrier_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t last_carrier_ ABSL_GUARDED_BY(mutex_) = uint64_t{1} << 62;
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   // When accepting continues; the largest value: it is not paused.
   int64_t accept_at_ ABSL_GUARDED_BY(mutex_) = Deadline().at_nanos();
