@@ -24,8 +24,8 @@ namespace {
 // Nobody writes a backup.
 constexpr mode_t kBackupMode = 0440;
 
-// What a killed backup left under the working name is a backup, or has no
-// superline yet (BKC5).
+// The remains of a killed backup under the working name are a backup, or have
+// no superline yet (BKC5).
 RegionUse UseOfRemains(std::span<std::byte> region, bool /*is_device*/) {
   if (region.size() < kTableOffset) return RegionUse::kUsed;
   const CellState cell = ReadCell(SuperlinePlace(region));

@@ -57,7 +57,7 @@ class BackupFile {
   uint64_t payload_bytes() const { return tally_.payload_bytes; }
 
  private:
-  // What was added, or read back.
+  // The records that were added, or read back.
   struct Tally {
     uint64_t records = 0;
     uint64_t payload_bytes = 0;

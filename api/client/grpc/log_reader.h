@@ -50,11 +50,12 @@ struct Record {
   std::vector<std::string> parts;  // one payload, or those of a batch
 };
 
-// What a read shows that does not follow the log.
+// Contents of a read that does not follow the log.
 enum class Consistency {
   // Each record that anybody knew to be durable before the read began.
   kLinearizable,
-  // What the node has that answers. It asks no other node, so this is faster;
+  // The records of the node that answers. It asks no other node, so this is
+  // faster;
   // but records may be missing that another primary has appended meanwhile.
   kLocal,
 };
@@ -66,7 +67,7 @@ struct ReadOptions {
   bool follows = true;
   // The last record, unless `follows`; 0: the last that is durable now.
   uint64_t to_lsn = 0;
-  // What it shows, unless it `follows`. A reader that is handed on to another
+  // Contents, unless it `follows`. A reader that is handed on to another
   // primary begins to read again there.
   Consistency consistency = Consistency::kLinearizable;
   // Records with one of these tags only; none: all.

@@ -112,7 +112,7 @@ absl::Status BackupStream::Fill() {
                 return absl::OkStatus();
               }));
   is_composed_ = !is_more;
-  // What is left needs the log no more.
+  // The rest needs the log no more.
   if (is_composed_) LeaveLog();
   return absl::OkStatus();
 }

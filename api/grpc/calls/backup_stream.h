@@ -47,7 +47,7 @@ class BackupStream final : public grpc::ServerWriteReactor<v1::BackupResponse>,
                            public service::LogGuest,
                            public std::enable_shared_from_this<BackupStream> {
  public:
-  // What the caller has to be allowed.
+  // The permits that the caller needs.
   struct Permits {
     Permit order;  // role `admin`
     Permit read;   // role `read`: a backup shows all records

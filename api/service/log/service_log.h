@@ -82,11 +82,11 @@ struct AppendRequest {
   std::span<const std::span<const std::byte>> payloads = {};
 };
 
-// What a read shows.
+// Contents of a read.
 enum class Consistency {
   kLinearizable,  // SLG8
-  // What this process has. It may be old: another process may have opened the
-  // log, and this one may not have heard of it.
+  // The records of this process. They may be old: another process may have
+  // opened the log, and this one may not have heard of it.
   kLocal,
 };
 
