@@ -11,8 +11,8 @@
 //         Publish returns OK.
 //   BKF2. Only a backup is replaced, and only if the caller says so: never a
 //         replica or another log, nor any other file.
-//   BKF3. What is published has been read back: each LSN, with its epoch and
-//         its bytes.
+//   BKF3. A backup has been read back before it is published: each LSN, with
+//         its epoch and its bytes.
 // Thread safety: one thread.
 #ifndef ALPHEUS_API_LOG_BACKUP_FILE_H_
 #define ALPHEUS_API_LOG_BACKUP_FILE_H_

@@ -5,7 +5,7 @@
 // Idea: a node that missed a deletion has a replica that nobody opens any more,
 // and its records take space. So it asks for each log that no primary has open:
 // soon after it began to serve the replica, and then ever more seldom. It
-// counts the marks of the others itself. What one node says decides nothing.
+// counts the marks of the others itself. The word of one node decides nothing.
 //
 // Invariants:
 //   DLI1. A log is named only if an opening quorum of one list is marked with

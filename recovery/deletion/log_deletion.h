@@ -25,8 +25,8 @@
 //         marked. Only members that have the list are asked: a deletion that
 //         can't be decided marks nobody.
 //   LDL2. No member is told to remove before the deletion is decided.
-//   LDL3. A connection that breaks is made again until the deadline. What was
-//         asked by it may have been done: a mark is found again.
+//   LDL3. A connection that breaks is made again until the deadline. Its
+//         last request may have been carried out: a mark is found again.
 //   LDL4. The status is OK exactly if the deletion is decided. Members that did
 //         not say so by the deadline may still have their records; they are
 //         named by left().

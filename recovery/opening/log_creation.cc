@@ -165,7 +165,7 @@ absl::Status LogCreation::CheckServerHellos() {
     }
     const bool is_used = HasReplica(*peer) && !options_.joined &&
                          peer->server_hello().promised != Epoch(0);
-    // What is left of a log that was deleted looks like one that is there.
+    // The remains of a deleted log look like a log that is there.
     if (is_used) peer->Ask(AskCreation{});
   }
   if (!all) return absl::OkStatus();

@@ -13,7 +13,7 @@
 //         not its client reads.
 //   RDS2. No message leaves once the client may no longer read: the stream ends
 //         in its place (ACS2, access.h).
-//   RDS3. What a linearizable read shows is read after its call has begun and
+//   RDS3. A linearizable read takes its records after its call has begun and
 //         the epoch was confirmed (SLG8, service_log.h).
 // Thread safety: gRPC's threads, those of the log, the readers' thread, and one
 // that drains.

@@ -99,8 +99,8 @@ class ReplicationSink {
   // does nothing.
   virtual void AnnounceDurable() {}
 
-  // Begins to confirm that no later epoch is open (RSK5). What a later Poll, or
-  // a later Advance, sends asks the backups. Requires: none is under way.
+  // Begins to confirm that no later epoch is open (RSK5). Messages that a
+  // later Poll or Advance sends ask the backups. Requires: none is under way.
   virtual void BeginConfirmation() = 0;
 
   // Ends the sink, because the log has failed: its sessions end, so that the

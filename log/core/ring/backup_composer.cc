@@ -104,7 +104,7 @@ absl::StatusOr<BackupComposer> BackupComposer::Begin(BackupSubject subject,
   }
   composer.member_incarnation_ = random.Next() | 1;
   composer.incarnation_ = composer.member_incarnation_ ^ 2;
-  // Of all records only LSN 1 starts at offset 0.
+  // LSN 1 is the only record that starts at offset 0.
   const Lsn head = composer.subject_.head_lsn;
   composer.head_offset_ = RingOffset(head == Lsn(1) ? 0 : layout.ring_capacity);
   composer.at_ = {head, composer.head_offset_, 0};

@@ -56,7 +56,7 @@ struct EpochStart {
   Lsn start_lsn;
 };
 
-// What is backed up.
+// The log that is backed up, and which part of it.
 struct BackupSubject {
   Uuid log_id;
   uint64_t ring_capacity = 0;  // bytes; the backup has a ring of this size
@@ -70,7 +70,7 @@ struct BackupSubject {
 class BackupComposer {
  public:
   // Takes bytes of the region at `offset` from its start. They are valid during
-  // the call. What is never given is zero. An error ends the composing.
+  // the call. Bytes that are never given are zero. An error ends the composing.
   using Sink = absl::FunctionRef<absl::Status(
       uint64_t offset, std::span<const std::byte> bytes)>;
 

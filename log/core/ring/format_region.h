@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // format_region: writes the fixed part of an empty log into a new region.
 //
-// Of a replica whose log is deleted the fixed part is all that is left.
+// A replica whose log is deleted keeps the fixed part and nothing else.
 //
 // Persistence: epoch table and watermarks first, the superline last, so that a
 // crash leaves either no log or a whole, empty one.

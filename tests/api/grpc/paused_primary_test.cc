@@ -27,7 +27,7 @@ constexpr int kReaders = 6;
 
 class PausedServicePrimaryTest : public ServiceClusterTest {
  protected:
-  // What nodes say that are asked at once.
+  // Answers of nodes that are asked at once.
   struct Tally {
     std::atomic<int> current{0};  // they show the latest record
     std::atomic<int> refused{0};

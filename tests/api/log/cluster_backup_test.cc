@@ -165,7 +165,7 @@ TEST_F(ClusterBackupTest, LogIsAppendedToMeanwhile) {
   appender.join();
 }
 
-// What is not known to be durable is not left out in silence.
+// No record is left out in silence because nobody knows that it is durable.
 TEST_F(ClusterBackupTest, TooFewReplicasAreAnError) {
   const auto log = OpenLog(/*has_replica=*/true);
   Append(*log, "one");

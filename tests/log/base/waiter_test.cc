@@ -16,7 +16,7 @@ TEST(FutexWaiterTest, SpinsForAWhileThenAsksToSleep) {
   EXPECT_FALSE(waiter.Spin(round + 1));
 }
 
-// Whoever pays for the barrier, no notice is lost.
+// No notice is lost, whichever side pays for the barrier.
 class ProgressTest : public ::testing::TestWithParam<Progress::PaidBy> {};
 
 INSTANTIATE_TEST_SUITE_P(, ProgressTest,

@@ -286,7 +286,7 @@ TEST_F(ReplicatorTest, EndedReplicatorIsNotConfirmed) {
   EXPECT_TRUE(IsConfirming());
 }
 
-// RPR2. What it said in its earlier session says nothing of this one.
+// RPR2. The acks of its earlier session say nothing of this one.
 TEST_F(ReplicatorTest, BackupThatJoinsConfirmsByItsNewSession) {
   Make({.write_quorum = 2, .replica_count = 3}, 2, 1 << 20, /*joiners=*/1);
   EXPECT_TRUE(replicator_->Disconnected(path_->backup(0).connection));

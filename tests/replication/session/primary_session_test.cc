@@ -113,7 +113,7 @@ TEST(PrimarySessionTest, AckOfAnotherSessionCountsForNothing) {
   EXPECT_EQ(path.session(0).acked_lsn(), Lsn(1));
 }
 
-// What is in flight was posted before, so that its ack says nothing of now.
+// A batch in flight was posted before, so that its ack says nothing of now.
 TEST(PrimarySessionTest, AsksAlsoWhileSomethingIsInFlight) {
   DataPath path({.credits = 3});
   path.Append(100);

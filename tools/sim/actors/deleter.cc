@@ -20,7 +20,7 @@ constexpr int64_t kFinishNanosMax = 2'000'000;
 constexpr int64_t kDeadlineNanos = 30'000'000;
 // Turns after which one that is killed ends: mostly in the middle.
 constexpr uint64_t kTurnsMax = 60;
-// Of a process that is no member.
+// The number of a process that is no member.
 constexpr uint64_t kNode = 77;
 
 }  // namespace

@@ -461,7 +461,7 @@ void PrimaryProcess::StartClients() {
   for (int i = 0; i < world_.options().clients; ++i) {
     StartClient([this, i] { RunClient(i); });
   }
-  // Of other logs clients of the service ask for it (service_reader.h).
+  // In the service's workload its clients ask for it (service_reader.h).
   if (is_member_ && world_.options().background_actors.online) {
     StartClient([this] { RunConfirmingClient(); });
   }

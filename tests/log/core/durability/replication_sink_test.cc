@@ -302,7 +302,7 @@ class ConfirmationTest : public ReplicationSinkTest {
   std::vector<std::optional<absl::Status>> told_;
 };
 
-// What a round has asked may have been asked before a later call.
+// A round that is under way may have asked before a later call began.
 TEST_F(ConfirmationTest, CallsThatComeDuringARoundShareTheNextOne) {
   Ask();
   EXPECT_EQ(sink_.confirmations, 1);
@@ -390,7 +390,7 @@ TEST_F(ConfirmationTest, CallbackOfALogThatIsDroppedHearsOfIt) {
   EXPECT_TRUE(absl::IsCancelled(*told_[0]));
 }
 
-// What is durable when the round ends is seen by those whom it concerns.
+// A call that sees the round over sees what was durable then.
 TEST_F(ConfirmationTest, DurableLsnMovesFirst) {
   sink_.follows_local = false;
   EXPECT_TRUE(absl::IsDeadlineExceeded(Append()));
@@ -951,7 +951,7 @@ TEST_F(ReplicationSinkTest, StepPollsOnce) {
   }
 }
 
-// What was offered just now has no answer yet.
+// A record that was offered just now has no answer yet.
 TEST_F(ReplicationSinkTest, OfferIsSentAndNoAnswerLookedFor) {
   for (const FlushOrder order : kOrders) {
     log_.reset();

@@ -124,7 +124,7 @@ std::map<std::string, std::pair<int, int>> RunAppends(const std::string& path) {
   return appends;
 }
 
-// What an append counts costs it a few instructions, none of them locked. Two
+// The counters cost an append a few instructions, none of them locked. Two
 // programs append alike; the other one is compiled from the same sources with
 // counters that do nothing (uncounted.h).
 TEST_F(InstructionCountTest, CountingTakesFewInstructionsAndNoLock) {

@@ -243,7 +243,7 @@ TEST_F(TcpFabricTest, IdleAdapterWaitsInOneSystemCall) {
   EXPECT_EQ(after.receive_calls, before.receive_calls);
 }
 
-// What a turn has taken is answered before it takes more.
+// A turn answers the requests that it has taken before it takes more.
 TEST_F(TcpFabricTest, TurnReceivesFromAFewConnections) {
   constexpr uint64_t kConnections = 12;
   constexpr uint64_t kReadyMax = 8;
