@@ -166,6 +166,7 @@ void ExpectSameSuperline(const Superline& p, const naive::Superline& n) {
   ExpectSame("head offset", p.head_offset, n.head_offset);
   ExpectSame("head chain", p.head_chain, n.head_chain);
   ExpectSame("repairing", p.repairing, (n.flags & 1) != 0);
+  ExpectSame("deletion", static_cast<uint32_t>(p.deletion), n.deletion);
   ExpectSame("unsafe shutdowns", p.unsafe_shutdown_count, n.unsafe_shutdowns);
   ExpectSame("ceiling", p.ceiling, n.ceiling);
   ExpectSame("configuration id", p.configuration.id, n.configuration_id);

@@ -27,6 +27,12 @@ void MakeOlder(std::vector<std::byte>& content, uint8_t version) {
   content[0] = std::byte{version};
 }
 
+// Makes the content one of version 4, whose mark may be one that can't be.
+void MakeMarked(std::vector<std::byte>& content, uint8_t mark) {
+  content[0] = std::byte{4};
+  content[4] = static_cast<std::byte>(mark % 4 << 1);
+}
+
 // A good content, cut or not, with the input's bytes laid over it.
 std::vector<std::byte> MakeContent(FuzzInput& input) {
   const std::span<const std::byte> good =
@@ -34,6 +40,7 @@ std::vector<std::byte> MakeContent(FuzzInput& input) {
   std::vector<std::byte> content(good.begin(), good.end());
   const uint8_t size = input.Byte();
   if (size < 64) MakeOlder(content, size < 32 ? 1 : 2);
+  if (size >= 64 && size < 96) MakeMarked(content, size);
   if (size >= 192) content.resize(input.Below(kContentBytes + 64));
   while (!input.empty() && !content.empty()) {
     const size_t at = input.Below(content.size());

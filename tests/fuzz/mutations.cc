@@ -25,7 +25,7 @@ constexpr Field kRecordFields[] = {{0, 8},  {8, 8},  {16, 8}, {24, 4}, {28, 2},
 constexpr Field kWatermarkFields[] = {{0, 8},  {8, 8},  {16, 8},
                                       {24, 8}, {32, 8}, {56, 4}};
 constexpr uint64_t kEntryBytes = 40;
-constexpr uint64_t kSuperlineWords = 432 / 8;
+constexpr uint64_t kSuperlineWords = 712 / 8;
 
 class Mutator {
  public:
@@ -290,6 +290,13 @@ class Mutator {
     const uint64_t copies = 1 + input_.Below(3);
     const uint64_t value = input_.Near(
         LoadLittle(copies == 2 ? second : first, field.offset, field.width));
+    SetInCell(cell, first, second, field, copies, value);
+  }
+
+  // Bit i of `copies` stands for copy i.
+  void SetInCell(const naive::Cell& cell, std::span<std::byte> first,
+                 std::span<std::byte> second, Field field, uint64_t copies,
+                 uint64_t value) {
     const bool seal = input_.Below(8) != 7;
     for (int copy = 0; copy < 2; ++copy) {
       if ((copies >> copy & 1) == 0) continue;
@@ -307,8 +314,19 @@ class Mutator {
 
   void Superline() {
     if (bytes().size() < naive::kFixedBytes) return;
+    const auto first =
+        bytes().subspan(naive::SuperlineOffset(0), naive::kSuperlineCopyBytes);
+    const auto second =
+        bytes().subspan(naive::SuperlineOffset(1), naive::kSuperlineCopyBytes);
     Field field{};
-    const uint64_t choice = input_.Below(kSuperlineWords + 8);
+    const uint64_t choice = input_.Below(kSuperlineWords + 10);
+    if (choice >= kSuperlineWords + 8) {
+      // Format version 4 and its mark, which may be one that can't be.
+      const uint64_t version_and_flags = 4 | input_.Below(4) << 33;
+      return SetInCell(naive::SuperlineCell(), first, second,
+                       {naive::kCellHeader, 8}, 1 + input_.Below(3),
+                       version_and_flags);
+    }
     if (choice < kSuperlineWords) {
       field = {naive::kCellHeader + 8 * choice, 8};
     } else if (choice < kSuperlineWords + 4) {
@@ -317,11 +335,7 @@ class Mutator {
     } else {
       field = CellHeaderField();
     }
-    ChangeCell(
-        naive::SuperlineCell(),
-        bytes().subspan(naive::SuperlineOffset(0), naive::kSuperlineCopyBytes),
-        bytes().subspan(naive::SuperlineOffset(1), naive::kSuperlineCopyBytes),
-        field);
+    ChangeCell(naive::SuperlineCell(), first, second, field);
   }
 
   void EpochTable() {

@@ -248,7 +248,7 @@ const char* OutcomeName(Outcome outcome) {
 Outcome ReadSuperline(Bytes content, Superline* superline) {
   if (content.size() < 4) return Outcome::kDamaged;
   const uint64_t version = LoadLittle(content, 0, 4);
-  if (version < 1 || version > 3) return Outcome::kOtherVersion;
+  if (version < 1 || version > 4) return Outcome::kOtherVersion;
   uint64_t expected = kSuperlineContent;
   if (version == 1) expected = kSuperlineContentOfVersion1;
   if (version == 2) expected = kSuperlineContentOfVersion2;
@@ -258,6 +258,10 @@ Outcome ReadSuperline(Bytes content, Superline* superline) {
     return LoadLittle(content, offset, 8);
   };
   s.flags = static_cast<uint32_t>(LoadLittle(content, 4, 4));
+  if (version == 4) {
+    s.deletion = s.flags / 2 % 4;
+    if (s.deletion != 1 && s.deletion != 2) return Outcome::kDamaged;
+  }
   s.cluster_id = {word(8), word(16)};
   s.log_id = {word(24), word(32)};
   s.node = word(40);
@@ -275,7 +279,7 @@ Outcome ReadSuperline(Bytes content, Superline* superline) {
   s.head_offset = word(136);
   s.head_chain = word(144);
   s.unsafe_shutdowns = word(152);
-  s.ceiling = version == 3 ? word(704) : s.head_offset + s.ring_capacity;
+  s.ceiling = version >= 3 ? word(704) : s.head_offset + s.ring_capacity;
   s.configuration_id = word(160);
   s.replica_count = static_cast<uint32_t>(LoadLittle(content, 168, 4));
   s.write_quorum = static_cast<uint32_t>(LoadLittle(content, 172, 4));

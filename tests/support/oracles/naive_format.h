@@ -105,6 +105,7 @@ struct Superline {
   uint32_t from_write_quorum = 0;
   std::vector<Member> from_members;
   uint64_t ceiling = 0;
+  uint32_t deletion = 0;  // 1 marked, 2 decided
 };
 
 enum class Outcome {
