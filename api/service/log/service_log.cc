@@ -30,8 +30,9 @@ Finding Refusal(const absl::Status& status) {
     case absl::StatusCode::kInvalidArgument:
       return Finding::kTooLarge;
     case absl::StatusCode::kResourceExhausted:
-    case absl::StatusCode::kDeadlineExceeded:
       return Finding::kNoRoom;
+    case absl::StatusCode::kDeadlineExceeded:
+      return Finding::kHeldUp;
     default:
       return Finding::kFailed;
   }
@@ -100,6 +101,9 @@ Verdict ServiceLog::AppendOne(const AppendRequest& request) {
   const Judgement judgement = client->Judge(request.number);
   if (judgement.admission != Admission::kAdmitted) return VerdictOf(judgement);
   if (const auto mismatch = Mismatch(request, *client)) return *mismatch;
+  if (!LetsExpose(request.max_exposed)) {
+    return {.finding = Finding::kTooExposed};
+  }
   Envelope envelope = {ServiceRecordKind::kAppend, request.tag, request.client,
                        request.number.sequence};
   if (request.payloads.size() == 1) return Write(envelope, request.payloads);
@@ -125,6 +129,13 @@ std::optional<Verdict> ServiceLog::Mismatch(
   if (!is_other_place && !is_other_client) return std::nullopt;
   return Verdict{Finding::kTailMismatch, std::nullopt, Lsn(next.value - 1),
                  next.value};
+}
+
+// SLG9. The durable LSN first: what becomes durable meanwhile counts as exposed.
+bool ServiceLog::LetsExpose(uint64_t max_exposed) const {
+  if (max_exposed == 0) return true;
+  const Lsn durable = log_.durable_lsn();
+  return log_.next_lsn().value - durable.value <= max_exposed;
 }
 
 bool ServiceLog::HasRoomFor(size_t bytes) const {
@@ -254,6 +265,19 @@ void ServiceLog::WhenPersisted(
   absl::Status begun = log_.BeginForce(lsn);
   if (begun.ok()) begun = log_.OnPersisted(lsn, by, done);
   if (!begun.ok()) done(begun);
+}
+
+bool ServiceLog::AwaitRoom(const std::function<void()>& go_on) {
+  // A log that has failed says so of each request.
+  const auto told = [go_on](const absl::Status&) { go_on(); };
+  const Lsn last = log_.next_lsn() - 1;
+  if (log_.durable_lsn() < last) {
+    WhenPersisted(last, PersistedBy::kQuorum, told);
+    return true;
+  }
+  const absl::StatusOr<bool> waits = log_.OnResumed(told);
+  if (!waits.ok()) go_on();
+  return !waits.ok() || *waits;
 }
 
 // SLG8.

@@ -35,6 +35,10 @@
 //   SLG8. A linearizable read shows each record, through the LSN that it asks
 //         for, that anybody knew to be durable when it began (P-INV-23). It
 //         asks nobody if that LSN is durable here: such records never change.
+//   SLG9. A request that allows so many exposed records is appended only if no
+//         more are exposed with it, by the next LSN and the durable one under
+//         the lock. Nobody else appends meanwhile, so two requests never count
+//         one free place both.
 // Crash states: none of its own. After a crash another one is made from the
 // recovered records.
 // Thread safety: all members by many threads. Verdicts may be used by any. A
@@ -78,6 +82,9 @@ struct AppendRequest {
   std::optional<Lsn> expected_lsn = {};
   // Appends only if the last request in the log is of the same client.
   bool only_if_last = false;
+  // Appends only if at most so many records are exposed with it (SLG9); 0: as
+  // many as the log allows.
+  uint64_t max_exposed = 0;
   // One, or several that are appended as one record: all or none.
   std::span<const std::span<const std::byte>> payloads = {};
 };
@@ -168,6 +175,14 @@ class ServiceLog {
   void Settle(std::span<const Verdict> verdicts, std::optional<PersistedBy> by,
               const std::function<void(const absl::Status&)>& done);
 
+  // Has `go_on` called once a request may be judged again that the log refused
+  // now (kNoRoom, kHeldUp): records that are not durable are, or reservations go
+  // on that were held, or the log has failed. Forces what is not durable. It may
+  // be called before this returns. Returns false, and calls nothing, if nothing
+  // is under way: what made the log refuse may be over already, or only a
+  // cleaning makes room.
+  bool AwaitRoom(const std::function<void()>& go_on);
+
   // Begins a read through this LSN; 0: through the last durable one. Calls
   // `done` once with the LSN that is durable then, or with the log's failure.
   // It may be called before this returns; see Log::OnEpochConfirmed.
@@ -202,6 +217,10 @@ class ServiceLog {
   void WhenPersisted(Lsn lsn, PersistedBy by,
                      const std::function<void(const absl::Status&)>& done);
   Verdict AppendOne(const AppendRequest& request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns whether so many records would be exposed with one more at most
+  // (SLG9).
+  bool LetsExpose(uint64_t max_exposed) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns whether a record with this payload leaves room (SLG7).
   bool HasRoomFor(size_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

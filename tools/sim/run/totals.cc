@@ -125,7 +125,7 @@ std::string Describe(const Totals& totals) {
       "WAL files  %12d found by openings; %d syncs, %d removed\n"
       "service    %12d clients, %d requests; %d resumed, %d requests found, %d "
       "copies given up, %d superseded; %d refused for a condition, %d by a log "
-      "of before; %d cleanings; %d reads, %d of what a process has, %d of "
+      "of before; %d held up; %d cleanings; %d reads, %d of what a process has, %d of "
       "these by a log of before\n"
       "confirmed  %12d calls, beside reads of the service\n",
       counters.scrubs, counters.own_scrubs, counters.repaired_places,
@@ -136,7 +136,8 @@ std::string Describe(const Totals& totals) {
       counters.service_clients, counters.service_requests,
       counters.service_resumed, counters.service_settled, counters.service_lost,
       counters.service_superseded, counters.service_mismatches,
-      counters.service_late_mismatches, counters.service_cleanings,
+      counters.service_late_mismatches, counters.service_held_up,
+      counters.service_cleanings,
       counters.service_reads, counters.service_local_reads,
       counters.service_old_reads, counters.confirmations);
   absl::StrAppendFormat(&text,

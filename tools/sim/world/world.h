@@ -174,6 +174,7 @@ class World {
     uint64_t service_superseded = 0;       // copies that were refused for it
     uint64_t service_mismatches = 0;       // refusals for a condition
     uint64_t service_late_mismatches = 0;  // of these, by a log of before
+    uint64_t service_held_up = 0;          // messages, by a change of members
     uint64_t service_cleanings = 0;
     uint64_t confirmations = 0;        // calls of programs that were OK
     uint64_t service_reads = 0;        // linearizable ones that were answered

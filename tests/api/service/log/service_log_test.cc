@@ -113,6 +113,70 @@ TEST_F(ServiceLogTest, RequestIsAppendedAndSettledOnceItIsDurable) {
   EXPECT_EQ(AsText(record->body), "hello");
 }
 
+// A change of the members holds the log. First what is under way becomes
+// durable; then the log says when it goes on.
+TEST_F(ServiceLogTest, RequestThatTheLogHoldsUpIsJudgedOnceItGoesOn) {
+  int told = 0;
+  const auto tell = [&] { ++told; };
+  EXPECT_EQ(Append(1, 1).finding, Finding::kAppended);
+  log_->Hold();
+  EXPECT_EQ(Append(2, 1).finding, Finding::kHeldUp);
+  EXPECT_TRUE(service_->AwaitRoom(tell));
+  EXPECT_EQ(log_->forced(), Lsn(2));
+  EXPECT_EQ(told, 0);
+  log_->MakeAllDurable();
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(Append(2, 1).finding, Finding::kHeldUp);
+  EXPECT_TRUE(service_->AwaitRoom(tell));
+  EXPECT_EQ(told, 1);
+  log_->Resume();
+  EXPECT_EQ(told, 2);
+  EXPECT_EQ(Append(2, 1).finding, Finding::kAppended);
+  log_->MakeAllDurable();
+  EXPECT_FALSE(service_->AwaitRoom(tell)) << "nothing is under way";
+  EXPECT_EQ(log_->records().size(), 3u) << "the beginning, and two requests";
+}
+
+TEST_F(ServiceLogTest, WhoWaitsForRoomHearsOfALogThatFails) {
+  int told = 0;
+  log_->MakeAllDurable();
+  log_->Hold();
+  EXPECT_TRUE(service_->AwaitRoom([&] { ++told; }));
+  log_->Fail();
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(Append(1, 1).finding, Finding::kFailed);
+  EXPECT_TRUE(service_->AwaitRoom([&] { ++told; }));
+  EXPECT_EQ(told, 2);
+}
+
+// SLG9: two streams look at the log, and both find one free place. Each request
+// is judged when it is appended.
+TEST_F(ServiceLogTest, ExposureIsJudgedByTheLogOfThatMoment) {
+  log_->MakeAllDurable();
+  EXPECT_EQ(Append({.client = client_, .number = {1, 1}, .max_exposed = 1}, "a")
+                .finding,
+            Finding::kAppended);
+  EXPECT_EQ(Append({.client = client_, .number = {2, 1}, .max_exposed = 1}, "b")
+                .finding,
+            Finding::kTooExposed);
+  EXPECT_EQ(Append({.client = client_, .number = {1, 1}, .max_exposed = 1}, "a")
+                .finding,
+            Finding::kRepeated)
+      << "a repeat exposes nothing";
+  EXPECT_EQ(Append({.client = client_, .number = {2, 1}, .max_exposed = 2}, "b")
+                .finding,
+            Finding::kAppended);
+  EXPECT_EQ(Append(3, 1).finding, Finding::kAppended) << "without a limit";
+  log_->MakeDurable(Lsn(3));
+  EXPECT_EQ(Append({.client = client_, .number = {4, 1}, .max_exposed = 1}, "d")
+                .finding,
+            Finding::kTooExposed);
+  log_->MakeAllDurable();
+  EXPECT_EQ(Append({.client = client_, .number = {4, 1}, .max_exposed = 1}, "d")
+                .finding,
+            Finding::kAppended);
+}
+
 // P-Z6: a repeat of a request whose record is not durable yet.
 TEST_F(ServiceLogTest, RepeatWaitsForTheRecord) {
   const Verdict first = Append(1, 1);

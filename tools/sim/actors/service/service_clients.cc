@@ -373,7 +373,7 @@ void ServiceClient::Hear(const ServiceAnswer& answer) {
 void ServiceClient::HearOfOpening(const Verdict& verdict) {
   if (verdict.finding != Finding::kAppended) {
     wants_room_ = verdict.finding == Finding::kNoRoom;
-    connection_.is_good = wants_room_;
+    connection_.is_good = wants_room_ || verdict.finding == Finding::kHeldUp;
     return;
   }
   ++world_.counters().service_clients;
@@ -413,6 +413,8 @@ void ServiceClient::HearOfEnd(const Verdict& verdict) {
     case Finding::kNoRoom:
       wants_room_ = true;
       return;
+    case Finding::kHeldUp:
+      return;
     default:
       connection_.is_good = false;
   }
@@ -447,6 +449,7 @@ void ServiceClient::HearOfRequest(uint64_t sequence, const Verdict& verdict) {
       return session_->Refused(sequence,
                                absl::InvalidArgumentError("it is too large"));
     case Finding::kNoRoom:
+    case Finding::kHeldUp:
     case Finding::kOutOfOrder:
       checker().HasRefused(asked.copy);
       wants_room_ = wants_room_ || verdict.finding == Finding::kNoRoom;
