@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,8 @@
 #include "api/grpc/wire/call_error.h"
 #include "api/grpc/wire/messages.h"
 #include "api/service/log/service_log.h"
+#include "api/service/record/service_record.h"
+#include "log/base/bytes.h"
 
 namespace alpheus::rpc {
 namespace {
@@ -190,10 +193,22 @@ ServerUnaryReactor* LogCalls::OpenClient(grpc::CallbackServerContext* context,
   const UnaryCall call(counts_, Method::kOpenClient);
   const SharedUse use = Enter(*context, call, Role::kAppend, request->log());
   if (use == nullptr) return call.reactor();
+  std::optional<service::ClientKey> key;
+  if (const std::string& bytes = request->key(); !bytes.empty()) {
+    if (bytes.size() != service::kKeyBytes) {
+      return Refuse(call, Invalid(absl::StrCat(
+                              "begin a client by a key of ", bytes.size(),
+                              " bytes: a key has ", service::kKeyBytes,
+                              ", or there is none")));
+    }
+    std::ranges::copy(AsBytes(bytes), key.emplace().begin());
+  }
   const Epoch epoch = (*use)->service().epoch();
   JudgeAndAnswer(
       tasks_, call, use,
-      [epoch](service::ServedLog& log) { return log.service().Open(epoch); },
+      [epoch, key](service::ServedLog& log) {
+        return log.service().Open(epoch, key);
+      },
       [call, epoch, response](const SharedUse& used, const Verdict& verdict) {
         AnswerWhenSettled(used, verdict, {{}, 0, epoch, epoch}, false, call,
                           [response, epoch](const Verdict& opened) {

@@ -75,7 +75,8 @@ absl::Status ServiceLog::Recover(const Place& place,
   ALPHEUS_ASSIGN_OR_RETURN(const ServiceRecord record,
                            DecodeServiceRecord(payload));
   const MutexLock lock(mutex_);
-  if (record.envelope.kind != ServiceRecordKind::kTable) {
+  if (record.envelope.kind != ServiceRecordKind::kTable &&
+      record.envelope.kind != ServiceRecordKind::kKeys) {
     last_request_ = place.lsn;
   }
   return table_.Apply(record, place);
@@ -139,9 +140,12 @@ bool ServiceLog::LetsExpose(uint64_t max_exposed) const {
 }
 
 bool ServiceLog::HasRoomFor(size_t bytes) const {
-  const uint64_t clients = table_.size() + 1;  // with one that begins
+  // With one that begins.
+  const uint64_t clients = table_.size() + 1;
+  const uint64_t keys = table_.keys() + 1;
   return log_.free_bytes() >=
-         RoomFor(bytes) + RoomFor(kEnvelopeBytes + clients * kTableEntryBytes);
+         RoomFor(bytes) + RoomFor(kEnvelopeBytes + clients * kTableEntryBytes) +
+             RoomFor(kEnvelopeBytes + keys * kKeyEntryBytes);
 }
 
 Verdict ServiceLog::Write(const Envelope& envelope,
@@ -173,10 +177,21 @@ Verdict ServiceLog::Write(const Envelope& envelope,
   return {Finding::kAppended, *place, place->lsn};
 }
 
-Verdict ServiceLog::Open(Epoch epoch) {
+Verdict ServiceLog::Open(Epoch epoch, const std::optional<ClientKey>& key) {
   if (epoch != epoch_) return {.finding = Finding::kWrongEpoch};
   const MutexLock lock(mutex_);
-  return Write({.kind = ServiceRecordKind::kOpen}, {});
+  if (!key) return Write({.kind = ServiceRecordKind::kOpen}, {});
+  if (const auto known = Table().FindByKey(*key)) {  // SLG10
+    return {Finding::kRepeated, known->opened, known->opened.lsn};
+  }
+  const std::span<const std::byte> body = *key;
+  const Verdict opened =
+      Write({.kind = ServiceRecordKind::kOpenByKey}, {&body, 1});
+  if (opened.finding == Finding::kAppended) {
+    const KeyEntry entry = {{*opened.place}, *key};
+    table_.NoteKeys({&entry, 1}, opened.place->lsn);
+  }
+  return opened;
 }
 
 Verdict ServiceLog::Close(Epoch epoch, ClientId client) {
@@ -336,19 +351,35 @@ void ServiceLog::CleanupThrough(Lsn through,
   WhenPersisted(rests_on, PersistedBy::kQuorum, clean);
 }
 
+absl::StatusOr<Lsn> ServiceLog::WriteOwn(ServiceRecordKind kind,
+                                         std::span<const std::byte> body) {
+  std::array<std::byte, kEnvelopeBytes> head;
+  EncodeEnvelope({.kind = kind}, head);
+  const std::array<std::span<const std::byte>, 2> parts = {head, body};
+  ALPHEUS_ASSIGN_OR_RETURN(const Place place, log_.Append(parts));
+  return place.lsn;
+}
+
+// Tables before keys: a key counts for a client that is known (CLT4).
 absl::Status ServiceLog::WriteTables(Lsn through) {
+  const size_t body_bytes_max = log_.payload_bytes_max() - kEnvelopeBytes;
   const std::vector<TableEntry> entries = Table().ToSaveBefore(through);
-  const size_t fitting =
-      (log_.payload_bytes_max() - kEnvelopeBytes) / kTableEntryBytes;
   const std::span<const TableEntry> all(entries);
+  size_t fitting = body_bytes_max / kTableEntryBytes;
   for (size_t at = 0; at < all.size(); at += fitting) {
     const auto some = all.subspan(at, std::min(fitting, all.size() - at));
-    std::array<std::byte, kEnvelopeBytes> head;
-    EncodeEnvelope({.kind = ServiceRecordKind::kTable}, head);
-    const std::vector<std::byte> body = EncodeTable(some);
-    const std::array<std::span<const std::byte>, 2> parts = {head, body};
-    ALPHEUS_ASSIGN_OR_RETURN(const Place place, log_.Append(parts));
-    table_.NoteTable(some, place.lsn);
+    ALPHEUS_ASSIGN_OR_RETURN(
+        const Lsn lsn, WriteOwn(ServiceRecordKind::kTable, EncodeTable(some)));
+    table_.NoteTable(some, lsn);
+  }
+  const std::vector<KeyEntry> saved = table_.KeysToSaveBefore(through);
+  const std::span<const KeyEntry> keys(saved);
+  fitting = body_bytes_max / kKeyEntryBytes;
+  for (size_t at = 0; at < keys.size(); at += fitting) {
+    const auto some = keys.subspan(at, std::min(fitting, keys.size() - at));
+    ALPHEUS_ASSIGN_OR_RETURN(
+        const Lsn lsn, WriteOwn(ServiceRecordKind::kKeys, EncodeKeys(some)));
+    table_.NoteKeys(some, lsn);
   }
   return absl::OkStatus();
 }

@@ -39,6 +39,9 @@
 //         more are exposed with it, by the next LSN and the durable one under
 //         the lock. Nobody else appends meanwhile, so two requests never count
 //         one free place both.
+//   SLG10. A client that begins by a key is begun once: whoever asks again by
+//         the key gets the same name (CLT4), also from a later primary, unless
+//         the record of the beginning was lost.
 // Crash states: none of its own. After a crash another one is made from the
 // recovered records.
 // Thread safety: all members by many threads. Verdicts may be used by any. A
@@ -157,8 +160,9 @@ class ServiceLog {
   void Append(Epoch epoch, std::span<const AppendRequest> requests,
               std::vector<Verdict>* verdicts);
   // Begins a client, which then numbers its requests from 1. Its name is the
-  // place of the verdict. If the outcome is unknown, another one is begun.
-  Verdict Open(Epoch epoch);
+  // place of the verdict. One that has begun by this key is kRepeated (SLG10).
+  // Without a key another one is begun each time.
+  Verdict Open(Epoch epoch, const std::optional<ClientKey>& key = {});
   // Ends a client. All of its requests must have been answered. A client that
   // has ended already is kRepeated, or kUnknownClient.
   Verdict Close(Epoch epoch, ClientId client);
@@ -232,7 +236,12 @@ class ServiceLog {
   std::optional<Verdict> Mismatch(const AppendRequest& request,
                                   const ClientRequests& client) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Appends tables of all clients that are to be saved before a cleaning.
+  // Appends a record of this kind, without a client.
+  absl::StatusOr<Lsn> WriteOwn(ServiceRecordKind kind,
+                               std::span<const std::byte> body)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Appends tables of all clients that are to be saved before a cleaning, and
+  // of their keys.
   absl::Status WriteTables(Lsn through) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the table, without the clients that cleanings have ended.
   ClientTable& Table() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -167,6 +167,7 @@ class World {
     uint64_t left_broken = 0;  // these machines
     // Clients of the service:
     uint64_t service_clients = 0;          // that began
+    uint64_t service_begun_again = 0;      // of these, by the same key
     uint64_t service_requests = 0;         // sent, each time
     uint64_t service_resumed = 0;          // clients
     uint64_t service_settled = 0;          // requests that these have found

@@ -53,6 +53,7 @@ struct ServiceMessage {
   Kind kind = Kind::kAppend;
   Epoch epoch = {};  // of the opening that it is meant for; kResume: of any
   service::ClientId client = {};
+  std::optional<service::ClientKey> key = {};  // kOpen
   std::vector<ServiceRequest> requests = {};  // kAppend
   PersistedBy by = PersistedBy::kQuorum;      // kAppend: when to answer
   uint64_t lowest_unanswered = 0;             // kResume

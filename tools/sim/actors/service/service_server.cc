@@ -201,7 +201,7 @@ void ServiceServer::BeginOrEnd(ServiceConnectionId connection,
       [&](std::vector<Verdict>* judged) {
         judged->push_back(
             message.kind == Kind::kOpen
-                ? service_.Open(message.epoch)
+                ? service_.Open(message.epoch, message.key)
                 : service_.Close(message.epoch, message.client));
       },
       &verdicts);
