@@ -198,12 +198,11 @@ std::vector<service::Verdict> AppendStream::Append(
   }
   std::vector<Verdict> verdicts;
   log.service().Append(epoch_, admitted, &verdicts);
-  const auto stop =
-      std::ranges::find_if(verdicts, [](const Verdict& verdict) {
-        return verdict.finding == Finding::kNoRoom ||
-               verdict.finding == Finding::kHeldUp ||
-               verdict.finding == Finding::kTooExposed;
-      });
+  const auto stop = std::ranges::find_if(verdicts, [](const Verdict& verdict) {
+    return verdict.finding == Finding::kNoRoom ||
+           verdict.finding == Finding::kHeldUp ||
+           verdict.finding == Finding::kTooExposed;
+  });
   if (stop != verdicts.end() && stop->finding != Finding::kTooExposed) {
     *refused = stop->finding;
     verdicts.erase(stop, verdicts.end());
@@ -219,11 +218,12 @@ std::vector<service::Verdict> AppendStream::Append(
 
 bool AppendStream::WaitForRoom(const SharedUse& use) {
   // On another thread: the log's has more to do than to append.
-  return (*use)->service().AwaitRoom([self = weak_from_this(), &tasks = tasks_] {
-    tasks.Post([self] {
-      if (const auto stream = self.lock()) stream->OnRoom();
-    });
-  });
+  return (*use)->service().AwaitRoom(
+      [self = weak_from_this(), &tasks = tasks_] {
+        tasks.Post([self] {
+          if (const auto stream = self.lock()) stream->OnRoom();
+        });
+      });
 }
 
 void AppendStream::OnRoom() {

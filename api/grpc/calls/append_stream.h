@@ -23,9 +23,9 @@
 //   APS3. The stream has left the log once nothing more is read and all groups
 //         are settled, whether or not its client reads.
 //   APS4. A request that finds no room in the log, while records there are not
-//         durable yet, or while the log holds reservations (its members change),
-//         is judged again once that is over, and what comes behind it waits.
-//         Only if nothing is under way it is refused. A stream that ends
+//         durable yet, or while the log holds reservations (its members
+//         change), is judged again once that is over, and what comes behind it
+//         waits. Only if nothing is under way it is refused. A stream that ends
 //         meanwhile waits for nothing: what it has not admitted it never will.
 //   APS5. A stream that has said its last message waits for its client's end,
 //         and drops what still comes. Otherwise the end of a process would

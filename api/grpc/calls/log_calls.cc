@@ -68,8 +68,8 @@ void AnswerWhenSettled(const SharedUse& use, const Verdict& verdict,
 }
 
 // Judges a request, and answers it. If the log would have waited, the request
-// is judged again once that is over, on the thread of `tasks`, unless its caller
-// has gone (UNC2): nothing of it was written until then.
+// is judged again once that is over, on the thread of `tasks`, unless its
+// caller has gone (UNC2): nothing of it was written until then.
 void JudgeAndAnswer(
     TaskThread& tasks, const UnaryCall& call, const SharedUse& use,
     const std::function<Verdict(service::ServedLog&)>& judge,
@@ -120,12 +120,12 @@ ServerUnaryReactor* RefuseConfirmed(const SharedUse& use, const UnaryCall& call,
   const Lsn head = (*use)->log().head_lsn();
   if (!absl::IsOutOfRange(why)) return Refuse(call, ErrorOf(why, head));
   call.Keep(use);
-  (*use)->BeginRead(
-      service::Consistency::kLinearizable, Lsn(),
-      [call, why, head](const absl::StatusOr<Lsn>& confirmed) {
-        const absl::Status& told = confirmed.ok() ? why : confirmed.status();
-        call.Finish(ErrorOf(told, head).ToStatus());
-      });
+  (*use)->BeginRead(service::Consistency::kLinearizable, Lsn(),
+                    [call, why, head](const absl::StatusOr<Lsn>& confirmed) {
+                      const absl::Status& told =
+                          confirmed.ok() ? why : confirmed.status();
+                      call.Finish(ErrorOf(told, head).ToStatus());
+                    });
   return call.reactor();
 }
 
@@ -234,11 +234,11 @@ ServerUnaryReactor* LogCalls::CloseClient(grpc::CallbackServerContext* context,
       },
       [call, epoch, client, response](const SharedUse& used,
                                       const Verdict& verdict) {
-        AnswerWhenSettled(
-            used, verdict, {client, 0, epoch, (*used)->service().epoch()},
-            false, call, [response](const Verdict& closed) {
-              SetPlace(*closed.place, response->mutable_place());
-            });
+        AnswerWhenSettled(used, verdict,
+                          {client, 0, epoch, (*used)->service().epoch()}, false,
+                          call, [response](const Verdict& closed) {
+                            SetPlace(*closed.place, response->mutable_place());
+                          });
       });
   return call.reactor();
 }

@@ -88,8 +88,7 @@ class UnaryCall::Reactor final : public grpc::ServerUnaryReactor {
 
 UnaryCall::UnaryCall(CallCounts& counts, Method method)
     : began_ns_(counts.NowNanos()) {
-  const std::shared_ptr<Reactor> call =
-      Reactor::New(counts, method, began_ns_);
+  const std::shared_ptr<Reactor> call = Reactor::New(counts, method, began_ns_);
   call_ = call;
   reactor_ = call.get();
 }

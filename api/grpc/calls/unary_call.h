@@ -7,8 +7,8 @@
 //
 // Invariants:
 //   UNC1. A call is answered once, and counted when it is.
-//   UNC2. A call whose caller has gone, or whose deadline has passed, is over at
-//         once, whatever it waits for: it leaves the log, and gRPC frees its
+//   UNC2. A call whose caller has gone, or whose deadline has passed, is over
+//         at once, whatever it waits for: it leaves the log, and gRPC frees its
 //         messages. What it has appended stays appended.
 //   UNC3. Request and response are touched only until the call is over: inside
 //         of the method, of Answer's function, and between BeginWork and
@@ -44,8 +44,9 @@ class UnaryCall {
   // record of it any more.
   void Keep(SharedUse use) const;
 
-  // Begins to look at the request once more. Returns the use that is kept; null:
-  // the call is over. Else it is not over before EndWork, unless it is answered.
+  // Begins to look at the request once more. Returns the use that is kept;
+  // null: the call is over. Else it is not over before EndWork, unless it is
+  // answered.
   SharedUse BeginWork() const;
   void EndWork() const;
 

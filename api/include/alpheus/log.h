@@ -284,10 +284,10 @@ class Log {
       std::function<void(const absl::Status&)> callback);
 
   // Tells a thread that may not wait when it can reserve again. A change of the
-  // members holds reservations until its epoch is open, and the log's own thread
-  // holds them for a moment when it writes the end of an idle log; meanwhile
-  // Reserve waits for its deadline. Returns false, and calls nothing, if none are
-  // held now. Else returns true, and calls `callback` once:
+  // members holds reservations until its epoch is open, and the log's own
+  // thread holds them for a moment when it writes the end of an idle log;
+  // meanwhile Reserve waits for its deadline. Returns false, and calls nothing,
+  // if none are held now. Else returns true, and calls `callback` once:
   // * with OK when reservations go on; they may be held again by then;
   // * with the log's failure, if it fails first;
   // * with Cancelled, if the log is dropped first.

@@ -21,9 +21,10 @@
 //   CLT3. Records that are applied twice, or in a table before or after them,
 //         change nothing more (CLR5).
 //   CLT4. A client that has begun by a key is found by it until the record that
-//         has the key is cleaned, or the client has ended. One without a request
-//         may not have heard its name yet: before that cleaning its key is to be
-//         in the log again (KeysToSaveBefore), and durable, as in CLT2.
+//         has the key is cleaned, or the client has ended. One without a
+//         request may not have heard its name yet: before that cleaning its key
+//         is to be in the log again (KeysToSaveBefore), and durable, as in
+//         CLT2.
 // Thread safety: Find and all members of the client that it returns, under a
 // lock of the owner; see service_log.h.
 // References: docs/design/service.md.

@@ -33,10 +33,10 @@ inline constexpr size_t kFindingCount = 17;
 // Returns, for instance, "tail_mismatch".
 constexpr std::string_view NameOf(Finding finding) {
   constexpr std::array<std::string_view, kFindingCount> kNames = {
-      "appended",      "repeated",     "never",          "superseded",
-      "tail_mismatch", "out_of_order", "too_many",       "too_large",
-      "no_room",       "held_up",      "too_exposed",    "too_fast",
-      "unknown_client", "closed",      "wrong_epoch",    "impossible",
+      "appended",       "repeated",     "never",       "superseded",
+      "tail_mismatch",  "out_of_order", "too_many",    "too_large",
+      "no_room",        "held_up",      "too_exposed", "too_fast",
+      "unknown_client", "closed",       "wrong_epoch", "impossible",
       "failed"};
   return kNames[static_cast<size_t>(finding)];
 }

@@ -132,7 +132,8 @@ std::optional<Verdict> ServiceLog::Mismatch(
                  next.value};
 }
 
-// SLG9. The durable LSN first: what becomes durable meanwhile counts as exposed.
+// SLG9. The durable LSN first: what becomes durable meanwhile counts as
+// exposed.
 bool ServiceLog::LetsExpose(uint64_t max_exposed) const {
   if (max_exposed == 0) return true;
   const Lsn durable = log_.durable_lsn();

@@ -180,11 +180,11 @@ class ServiceLog {
               const std::function<void(const absl::Status&)>& done);
 
   // Has `go_on` called once a request may be judged again that the log refused
-  // now (kNoRoom, kHeldUp): records that are not durable are, or reservations go
-  // on that were held, or the log has failed. Forces what is not durable. It may
-  // be called before this returns. Returns false, and calls nothing, if nothing
-  // is under way: what made the log refuse may be over already, or only a
-  // cleaning makes room.
+  // now (kNoRoom, kHeldUp): records that are not durable are, or reservations
+  // go on that were held, or the log has failed. Forces what is not durable. It
+  // may be called before this returns. Returns false, and calls nothing, if
+  // nothing is under way: what made the log refuse may be over already, or only
+  // a cleaning makes room.
   bool AwaitRoom(const std::function<void()>& go_on);
 
   // Begins a read through this LSN; 0: through the last durable one. Calls

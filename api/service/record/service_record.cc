@@ -40,8 +40,7 @@ Place LoadPlace(const std::byte* in) {
 }
 
 bool IsKnown(ServiceRecordKind kind) {
-  return kind >= ServiceRecordKind::kAppend &&
-         kind <= ServiceRecordKind::kKeys;
+  return kind >= ServiceRecordKind::kAppend && kind <= ServiceRecordKind::kKeys;
 }
 
 // Returns whether a record of a known kind is possible.

@@ -18,8 +18,8 @@
 //           kOpenByKey, kTable and kKeys: 0
 //   24..32  sequence of the request; of the same kinds: 0
 //   32..    body: kAppend the client's bytes; kBatch the number of payloads,
-//           their lengths (4 bytes each) and their bytes; kOpenByKey the key, 16
-//           bytes; kTable 48 bytes for each client; kKeys 32 bytes for each
+//           their lengths (4 bytes each) and their bytes; kOpenByKey the key,
+//           16 bytes; kTable 48 bytes for each client; kKeys 32 bytes for each
 //           client; else empty
 //
 // One client of a kTable:
@@ -57,10 +57,10 @@ namespace alpheus::service {
 // On media, never renumber.
 enum class ServiceRecordKind : uint8_t {
   kAppend = 1,
-  kBatch = 2,  // several payloads, all or none
-  kOpen = 3,   // a client begins, with sequence 0
-  kClose = 4,  // a client ends; the sequence is its last
-  kTable = 5,  // clients whose own records may be cleaned
+  kBatch = 2,      // several payloads, all or none
+  kOpen = 3,       // a client begins, with sequence 0
+  kClose = 4,      // a client ends; the sequence is its last
+  kTable = 5,      // clients whose own records may be cleaned
   kOpenByKey = 6,  // as kOpen, and the client may ask again by this key
   kKeys = 7,       // keys of clients whose own records may be cleaned
 };
@@ -93,8 +93,8 @@ struct ClientId {
   std::string ToString() const;
 };
 
-// What a client has drawn by lot to begin, so that it may ask for its name again
-// when the answer is lost.
+// What a client has drawn by lot to begin, so that it may ask for its name
+// again when the answer is lost.
 using ClientKey = std::array<std::byte, kKeyBytes>;
 
 struct Envelope {

@@ -87,9 +87,10 @@ void ServedLog::Settle(std::span<const Verdict> verdicts,
 void ServedLog::BeginRead(
     Consistency consistency, Lsn through,
     std::function<void(const absl::StatusOr<Lsn>&)> done) {
-  service_.BeginRead(consistency, through,
-                     [self = shared_from_this(), done = std::move(done)](
-                         const absl::StatusOr<Lsn>& durable) { done(durable); });
+  service_.BeginRead(
+      consistency, through,
+      [self = shared_from_this(), done = std::move(done)](
+          const absl::StatusOr<Lsn>& durable) { done(durable); });
 }
 
 void ServedLog::NoteTold(std::span<const Verdict> verdicts) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // durable_callbacks: runs the callbacks that wait until replicas have persisted
-// a record: W of them, this process's own, or all in sync (persisted_by.h); those
-// that wait for a confirmation of the epoch (RF6, replicated_forcer.h); and those
-// that wait until reservations go on that are held.
+// a record: W of them, this process's own, or all in sync (persisted_by.h);
+// those that wait for a confirmation of the epoch (RF6, replicated_forcer.h);
+// and those that wait until reservations go on that are held.
 //
 // Idea: callbacks wait in five heaps by a number: an LSN, the number of a round
 // of confirmation, or how often reservations have gone on. A thread that moves

@@ -101,7 +101,8 @@ void LogDurability<P>::OnPersisted(PersistedBy by, Lsn lsn,
   CallAckPollerIfNeeded();
 }
 
-// The number is read first: who lets reservations go on does so, then raises it.
+// The number is read first: who lets reservations go on does so, then raises
+// it.
 template <Persistence P>
 bool LogDurability<P>::OnResumed(DurableCallback callback) {
   const uint64_t before = callbacks_.resumptions();

@@ -159,7 +159,8 @@ TEST_F(AdminTest, LostReplicaIsReplacedWhileTheLogGoesOn) {
   v1::ReplaceRequest replace;
   replace.add_nodes(static_cast<uint64_t>(lost));
   v1::ReplaceResponse replaced;
-  // The log holds its requests until the next epoch is open: they wait for that.
+  // The log holds its requests until the next epoch is open: they wait for
+  // that.
   std::atomic<bool> is_replaced = false;
   std::vector<std::string> appended = {"first", "second"};
   std::thread appends([&] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that wait, and whose callers go before: for a record that nobody forces,
-// since the log has no thread.
+// Calls that wait, and whose callers go before: for a record that nobody
+// forces, since the log has no thread.
 #include "api/grpc/calls/unary_call.h"
 
 #include <gmock/gmock.h>

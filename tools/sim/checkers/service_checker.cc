@@ -136,9 +136,9 @@ void ServiceChecker::JudgeBeginning(Lsn lsn, const Record& record) {
   if (is_new) return;
   const ClientId before = std::exchange(at->second, record.client);
   if (numbers_.contains(before) || ended_.contains(before)) return;
-  Violate("SVC9", absl::StrCat("client ", before.ToString(),
-                               " began once more at LSN ", lsn.value,
-                               ", by the same key"));
+  Violate("SVC9",
+          absl::StrCat("client ", before.ToString(), " began once more at LSN ",
+                       lsn.value, ", by the same key"));
 }
 
 void ServiceChecker::JudgeNumbers(Lsn lsn, const Record& record) {

@@ -28,8 +28,8 @@
 //   SVC8. A linearizable read shows each record that anybody knew to be durable
 //         when it was sent: a client of the log, an opening or a tail
 //         (P-INV-23).
-//   SVC9. No two clients that have begun by one key are in the log, if the first
-//         one had neither a request nor an end there.
+//   SVC9. No two clients that have begun by one key are in the log, if the
+//         first one had neither a request nor an end there.
 // Not checked: that a refusal is as new as the answers that its client had
 // seen. A primary that is deposed and does not know it may refuse by an older
 // log (docs/design/service.md#what-comes-of-a-request); such answers are

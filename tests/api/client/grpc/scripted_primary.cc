@@ -61,9 +61,9 @@ int ScriptedPrimary::closed() const {
   return closed_;
 }
 
-grpc::Status ScriptedPrimary::OpenClient(
-    Context* /*context*/, const v1::OpenClientRequest* request,
-    v1::OpenClientResponse* response) {
+grpc::Status ScriptedPrimary::OpenClient(Context* /*context*/,
+                                         const v1::OpenClientRequest* request,
+                                         v1::OpenClientResponse* response) {
   {
     const std::lock_guard lock(mutex_);
     keys_.push_back(request->key());

@@ -621,8 +621,8 @@ TEST_F(ServiceLogTest, RequestsLeaveRoomForATable) {
   log_->MakeAllDurable();
   // A request of 4 bytes, a table of 3 clients, and a key, twice each with 128
   // bytes around them.
-  const uint64_t enough = 2 * (32 + 4 + 128) + 2 * (32 + 3 * 48 + 128) +
-                          2 * (32 + 32 + 128);
+  const uint64_t enough =
+      2 * (32 + 4 + 128) + 2 * (32 + 3 * 48 + 128) + 2 * (32 + 32 + 128);
   log_->room = enough - 1;
   EXPECT_EQ(Append(1, 1).finding, Finding::kNoRoom);
   log_->room = 0;

@@ -147,9 +147,9 @@ class ServiceClient {
   std::optional<AppendSession> session_;
   std::optional<service::ClientKey> key_;  // by which it begins
   uint64_t begun_ = 0;                     // how many clients it was
-  uint64_t taken_ = 0;               // sequence of its last request
-  std::map<uint64_t, Asked> asked_;  // by sequence
-  std::deque<Asked> again_;          // to get another number
+  uint64_t taken_ = 0;                     // sequence of its last request
+  std::map<uint64_t, Asked> asked_;        // by sequence
+  std::deque<Asked> again_;                // to get another number
   bool is_leaving_ = false;
   bool is_ending_ = false;
   bool wants_room_ = false;

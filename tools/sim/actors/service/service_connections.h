@@ -54,12 +54,12 @@ struct ServiceMessage {
   Epoch epoch = {};  // of the opening that it is meant for; kResume: of any
   service::ClientId client = {};
   std::optional<service::ClientKey> key = {};  // kOpen
-  std::vector<ServiceRequest> requests = {};  // kAppend
-  PersistedBy by = PersistedBy::kQuorum;      // kAppend: when to answer
-  uint64_t lowest_unanswered = 0;             // kResume
-  Epoch last_epoch = {};                      // kResume
-  Lsn through = {};                           // kCleanup
-  service::Consistency consistency = {};      // kRead
+  std::vector<ServiceRequest> requests = {};   // kAppend
+  PersistedBy by = PersistedBy::kQuorum;       // kAppend: when to answer
+  uint64_t lowest_unanswered = 0;              // kResume
+  Epoch last_epoch = {};                       // kResume
+  Lsn through = {};                            // kCleanup
+  service::Consistency consistency = {};       // kRead
 };
 
 struct ServiceAnswer {

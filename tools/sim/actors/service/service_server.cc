@@ -199,10 +199,9 @@ void ServiceServer::BeginOrEnd(ServiceConnectionId connection,
   std::vector<Verdict> verdicts;
   JudgeUntilItGoesOn(
       [&](std::vector<Verdict>* judged) {
-        judged->push_back(
-            message.kind == Kind::kOpen
-                ? service_.Open(message.epoch, message.key)
-                : service_.Close(message.epoch, message.client));
+        judged->push_back(message.kind == Kind::kOpen
+                              ? service_.Open(message.epoch, message.key)
+                              : service_.Close(message.epoch, message.client));
       },
       &verdicts);
   AnswerWhenSettled(connection, verdicts,
