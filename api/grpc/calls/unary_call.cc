@@ -67,7 +67,8 @@ class UnaryCall::Reactor final : public grpc::ServerUnaryReactor {
       if (std::exchange(is_over_, true)) return;
       use = std::move(use_);
     }
-    if (use != nullptr) (*use)->waits().Leave(this);
+    const grpc::ServerUnaryReactor* const name = this;  // as UnaryCall::name
+    if (use != nullptr) (*use)->waits().Leave(name);
     Send(grpc::Status::CANCELLED);
   }
   void Send(const grpc::Status& status) {

@@ -30,8 +30,9 @@
 //         durable (CLT2).
 //   SLG6. The record of the last request is not cleaned: `only_if_last` is
 //         judged by it, by a later primary, too.
-//   SLG7. A client's record leaves room for a table of all clients. So a log
-//         that takes no more requests can still be cleaned.
+//   SLG7. A client's record leaves room for a table of all clients, and of
+//         their keys. So a log that takes no more requests can still be
+//         cleaned.
 //   SLG8. A linearizable read shows each record, through the LSN that it asks
 //         for, that anybody knew to be durable when it began (P-INV-23). It
 //         asks nobody if that LSN is durable here: such records never change.

@@ -117,8 +117,8 @@ TEST_F(UnaryCallTest, CancelledCallersLeaveAtOnce) {
     ASSERT_TRUE(Await([&] { return Waiting() == kCallers; }));
     EXPECT_EQ(Uses(), static_cast<uint32_t>(kCallers));
     for (const auto& caller : callers_) caller->context.TryCancel();
-    EXPECT_TRUE(Await([&] { return Waiting() == 0; }));
-    EXPECT_TRUE(Await([&] { return Uses() == 0; }));
+    ASSERT_TRUE(Await([&] { return Waiting() == 0; }));
+    ASSERT_TRUE(Await([&] { return Uses() == 0; }));
     ExpectEnds(StatusCode::CANCELLED);
     callers_.clear();
   }
