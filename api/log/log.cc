@@ -212,6 +212,12 @@ absl::Status Log::OnEpochConfirmed(
   return engine_->log().OnEpochConfirmed(std::move(callback));
 }
 
+absl::StatusOr<bool> Log::OnResumed(
+    std::function<void(const absl::Status&)> callback) {
+  ALPHEUS_RETURN_IF_ERROR(engine_->CheckProcess());
+  return engine_->log().OnResumed(std::move(callback));
+}
+
 absl::Status Log::Cleanup(Lsn lsn) {
   ALPHEUS_RETURN_IF_ERROR(engine_->CheckProcess());
   return engine_->log().Cleanup(lsn);

@@ -2,6 +2,8 @@
 #include "api/client/grpc/append_driver.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -29,6 +31,14 @@ std::optional<Place> FirstOf(const v1::Run& run) {
   return PlaceOf(run.first());
 }
 
+// Draws the key of a client.
+std::string KeyBy(RandomSource& random) {
+  const std::array<uint64_t, 2> words = {random.Next(), random.Next()};
+  std::string key(sizeof(words), 0);
+  std::memcpy(key.data(), words.data(), sizeof(words));
+  return key;
+}
+
 absl::Status StatusOf(int code, const std::string& message) {
   return {static_cast<absl::StatusCode>(code), message};
 }
@@ -37,6 +47,7 @@ absl::Status StatusOf(int code, const std::string& message) {
 
 AppendDriver::AppendDriver(LogClientOptions options, ChannelSecurity security)
     : options_(std::move(options)),
+      key_(KeyBy(random_)),
       stubs_(std::move(security), options_.answer_ms),
       session_(options_.limits),
       search_(options_.addresses, options_.search,
@@ -233,6 +244,8 @@ grpc::Status AppendDriver::Ask(
 grpc::Status AppendDriver::Open(Stub& stub) {
   v1::OpenClientRequest request;
   request.set_log(options_.log);
+  // Each time the same: an answer may have been lost.
+  request.set_key(key_);
   v1::OpenClientResponse response;
   const grpc::Status status = Ask(&Stub::OpenClient, stub, request, &response);
   const Lock lock(mutex_);

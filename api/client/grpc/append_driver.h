@@ -25,6 +25,8 @@
 //         of all answers that came together have run, or a message is full. So
 //         a client that sends the next request at each answer has messages as
 //         large as its answers.
+//   ADR7. A client begins by one key, however often it asks: an answer that is
+//         lost takes no second place in the log's table (SLG10, service_log.h).
 // Thread safety: all members by many threads. Start and Stop once each.
 // References: docs/design/service.md.
 #ifndef ALPHEUS_API_CLIENT_GRPC_APPEND_DRIVER_H_
@@ -124,7 +126,8 @@ class AppendDriver final : private AppendCall::Owner {
 
   const LogClientOptions options_;
   EntropyRandom random_;
-  NodeStubs stubs_;  // of the thread
+  const std::string key_;  // by which its client begins
+  NodeStubs stubs_;        // of the thread
   BackgroundThread thread_;
 
   std::mutex mutex_;                 // guards all below

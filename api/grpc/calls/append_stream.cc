@@ -122,33 +122,61 @@ size_t AppendStream::TakeFromRates(size_t count) {
 }
 
 void AppendStream::JudgeRest() {
-  SharedUse use;
-  {
-    const MutexLock lock(mutex_);
-    // Drained or cancelled meanwhile: the rest is not admitted.
-    if (is_ending_) return;
-    use = use_;
-    ++groups_;
+  for (bool is_again = false;; is_again = true) {
+    SharedUse use;
+    {
+      const MutexLock lock(mutex_);
+      // Drained or cancelled meanwhile: the rest is not admitted.
+      if (is_ending_) return;
+      use = use_;
+      ++groups_;
+    }
+    const std::optional<Finding> refused = JudgeOnce(use);
+    if (!refused || WaitForRoom(use)) return;
+    // What has held the log up may be over by now.
+    if (*refused == Finding::kHeldUp && !is_again) continue;
+    {
+      const MutexLock lock(mutex_);
+      if (is_ending_) return;
+      ++groups_;
+    }
+    RefuseRest(use, *refused);
+    return;
   }
+}
+
+std::optional<Finding> AppendStream::JudgeOnce(const SharedUse& use) {
+  std::optional<Finding> refused;
   Group group = {request_.requests().first().sequence() + judged_,
-                 Append(**use)};
+                 Append(**use, &refused)};
   judged_ += group.verdicts.size();
   if (const int64_t read_ns = std::exchange(read_ns_, 0); read_ns != 0) {
     group.appended_ns = counts_.NowNanos();
     (*use)->counts().NoteStage(service::AppendStage::kAppended,
                                group.appended_ns - read_ns);
   }
-  const bool is_whole =
-      judged_ == static_cast<size_t>(request_.requests().payloads_size());
   {
     const MutexLock lock(mutex_);
-    is_taking_ = !is_whole;
+    is_taking_ = refused.has_value();
   }
   Answer(use, std::move(group));
-  if (!is_whole) WaitForRoom(use);
+  return refused;
 }
 
-std::vector<service::Verdict> AppendStream::Append(service::ServedLog& log) {
+void AppendStream::RefuseRest(const SharedUse& use, Finding finding) {
+  const auto count = static_cast<size_t>(request_.requests().payloads_size());
+  Group group = {request_.requests().first().sequence() + judged_,
+                 std::vector<Verdict>(count - judged_, {.finding = finding})};
+  judged_ = count;
+  {
+    const MutexLock lock(mutex_);
+    is_taking_ = false;
+  }
+  Answer(use, std::move(group));
+}
+
+std::vector<service::Verdict> AppendStream::Append(
+    service::ServedLog& log, std::optional<Finding>* refused) {
   const v1::AppendStreamRequest::Requests& requests = request_.requests();
   const auto count = static_cast<size_t>(requests.payloads_size()) - judged_;
   service::Request number = NumberOf(requests.first(), resumption_);
@@ -164,31 +192,38 @@ std::vector<service::Verdict> AppendStream::Append(service::ServedLog& log) {
   const size_t admissible = TakeFromRates(let_in);
   std::vector<service::AppendRequest> admitted;
   admitted.reserve(admissible);
-  for (size_t i = 0; i < admissible; ++i) admitted.push_back(parts[i].Get());
+  for (size_t i = 0; i < admissible; ++i) {
+    admitted.push_back(parts[i].Get());
+    admitted.back().max_exposed = max_exposed_;
+  }
   std::vector<Verdict> verdicts;
   log.service().Append(epoch_, admitted, &verdicts);
-  const auto refused =
-      std::ranges::find(verdicts, Finding::kNoRoom, &Verdict::finding);
-  if (refused != verdicts.end() && log.log().Exposed() > 0) {
-    verdicts.erase(refused, verdicts.end());
-  } else {
-    verdicts.resize(count, {.finding = admissible < let_in ? Finding::kTooFast
-                                                           : Finding::kNoRoom});
+  const auto stop = std::ranges::find_if(verdicts, [](const Verdict& verdict) {
+    return verdict.finding == Finding::kNoRoom ||
+           verdict.finding == Finding::kHeldUp ||
+           verdict.finding == Finding::kTooExposed;
+  });
+  if (stop != verdicts.end() && stop->finding != Finding::kTooExposed) {
+    *refused = stop->finding;
+    verdicts.erase(stop, verdicts.end());
+    return verdicts;
   }
+  // What comes behind a request that is refused is refused for the same.
+  const bool is_too_fast = stop == verdicts.end() && admissible < let_in;
+  verdicts.erase(stop, verdicts.end());
+  verdicts.resize(count, {.finding = is_too_fast ? Finding::kTooFast
+                                                 : Finding::kTooExposed});
   return verdicts;
 }
 
-void AppendStream::WaitForRoom(const SharedUse& use) {
-  Log& log = (*use)->log();
-  const Lsn last = log.next_lsn() - 1;
+bool AppendStream::WaitForRoom(const SharedUse& use) {
   // On another thread: the log's has more to do than to append.
-  const auto go_on = [self = shared_from_this(), use](const absl::Status&) {
-    self->tasks_.Post([self, use] { self->OnRoom(); });
-  };
-  absl::Status waits = log.BeginForce(last);
-  if (waits.ok()) waits = log.OnDurable(last, go_on);
-  // A log that has failed says so of each request.
-  if (!waits.ok()) go_on(waits);
+  return (*use)->service().AwaitRoom(
+      [self = weak_from_this(), &tasks = tasks_] {
+        tasks.Post([self] {
+          if (const auto stream = self.lock()) stream->OnRoom();
+        });
+      });
 }
 
 void AppendStream::OnRoom() {

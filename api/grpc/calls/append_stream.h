@@ -23,8 +23,10 @@
 //   APS3. The stream has left the log once nothing more is read and all groups
 //         are settled, whether or not its client reads.
 //   APS4. A request that finds no room in the log, while records there are not
-//         durable yet, is judged again once they are, and what comes behind it
-//         waits. Only if nothing is under way it is refused.
+//         durable yet, or while the log holds reservations (its members
+//         change), is judged again once that is over, and what comes behind it
+//         waits. Only if nothing is under way it is refused. A stream that ends
+//         meanwhile waits for nothing: what it has not admitted it never will.
 //   APS5. A stream that has said its last message waits for its client's end,
 //         and drops what still comes. Otherwise the end of a process would
 //         close a connection with bytes that nobody read, and the kernel of the
@@ -109,15 +111,23 @@ class AppendStream final
   // Judges what is left of the message, and appends it. If the log has no room,
   // the rest waits until what it has is durable (APS4).
   void JudgeRest();
+  // Judges once, and answers. Returns what the log refused, if the rest is not
+  // judged. Requires: the group is counted.
+  std::optional<service::Finding> JudgeOnce(const SharedUse& use);
+  // Answers all that is left of the message with a refusal. Requires: as above.
+  void RefuseRest(const SharedUse& use, service::Finding finding);
   // Returns the verdicts on what is left of the message. Those that are missing
-  // at the end wait.
-  std::vector<service::Verdict> Append(service::ServedLog& log);
-  void WaitForRoom(const SharedUse& use);
+  // at the end, and `refused`, wait.
+  std::vector<service::Verdict> Append(
+      service::ServedLog& log, std::optional<service::Finding>* refused);
+  // Has the rest judged later. Returns false if nothing is under way.
+  bool WaitForRoom(const SharedUse& use);
   void OnRoom();
   // Returns how many of the next requests of the message, so many, the rates of
   // its token let in (APS7).
   size_t TakeFromRates(size_t count);
-  // Returns how many more requests max_exposed lets in.
+  // Returns how many more requests max_exposed may let in, by a look at the log
+  // without its lock (SLG9 judges).
   size_t Admissible(service::ServedLog& log, size_t count) const;
   // Answers a group once it is settled, or as soon as it is accepted.
   void Answer(const SharedUse& use, Group group);

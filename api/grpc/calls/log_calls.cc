@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,8 @@
 #include "api/grpc/wire/call_error.h"
 #include "api/grpc/wire/messages.h"
 #include "api/service/log/service_log.h"
+#include "api/service/record/service_record.h"
+#include "log/base/bytes.h"
 
 namespace alpheus::rpc {
 namespace {
@@ -48,19 +51,48 @@ void AnswerWhenSettled(const SharedUse& use, const Verdict& verdict,
                        std::optional<PersistedBy> by = PersistedBy::kQuorum) {
   const bool is_told = verdict.is_in_log() ||
                        (tells_never && verdict.finding == Finding::kNever);
+  // What was appended is settled before the log is closed, whether or not its
+  // caller still waits for that.
   (*use)->Settle({&verdict, 1}, by,
                  [=, fill = std::move(fill)](const absl::Status& status) {
-                   if (!status.ok()) {
-                     call.Finish(UnknownOutcome(name, status).ToStatus());
-                   } else if (!is_told) {
-                     call.Finish(ErrorOf(verdict, name).ToStatus());
-                   } else {
+                   call.Answer([&] {
+                     if (!status.ok()) {
+                       return UnknownOutcome(name, status).ToStatus();
+                     }
+                     if (!is_told) return ErrorOf(verdict, name).ToStatus();
                      fill(verdict);
-                     call.Finish(grpc::Status::OK);
-                   }
-                   // Until now the log was in use.
+                     return grpc::Status::OK;
+                   });
                    (void)use;
                  });
+}
+
+// Judges a request, and answers it. If the log would have waited, the request
+// is judged again once that is over, on the thread of `tasks`, unless its
+// caller has gone (UNC2): nothing of it was written until then.
+void JudgeAndAnswer(
+    TaskThread& tasks, const UnaryCall& call, const SharedUse& use,
+    const std::function<Verdict(service::ServedLog&)>& judge,
+    const std::function<void(const SharedUse&, const Verdict&)>& answer) {
+  Verdict verdict = judge(**use);
+  // Once more if nothing is under way: what has held the log up may be over.
+  for (bool is_again = false; verdict.finding == Finding::kHeldUp;
+       is_again = true) {
+    call.Keep(use);
+    const bool waits =
+        (*use)->service().AwaitRoom([&tasks, call, judge, answer] {
+          tasks.Post([&tasks, call, judge, answer] {
+            const SharedUse kept = call.BeginWork();
+            if (kept == nullptr) return;
+            JudgeAndAnswer(tasks, call, kept, judge, answer);
+            call.EndWork();
+          });
+        });
+    if (waits) return;
+    if (is_again) break;
+    verdict = judge(**use);
+  }
+  answer(use, verdict);
 }
 
 // Checks that a record is the one that its client knows. Requires: it is
@@ -87,12 +119,13 @@ ServerUnaryReactor* RefuseConfirmed(const SharedUse& use, const UnaryCall& call,
                                     const absl::Status& why) {
   const Lsn head = (*use)->log().head_lsn();
   if (!absl::IsOutOfRange(why)) return Refuse(call, ErrorOf(why, head));
-  (*use)->service().BeginRead(
-      service::Consistency::kLinearizable, Lsn(),
-      [use, call, why, head](const absl::StatusOr<Lsn>& confirmed) {
-        const absl::Status& told = confirmed.ok() ? why : confirmed.status();
-        call.Finish(ErrorOf(told, head).ToStatus());
-      });
+  call.Keep(use);
+  (*use)->BeginRead(service::Consistency::kLinearizable, Lsn(),
+                    [call, why, head](const absl::StatusOr<Lsn>& confirmed) {
+                      const absl::Status& told =
+                          confirmed.ok() ? why : confirmed.status();
+                      call.Finish(ErrorOf(told, head).ToStatus());
+                    });
   return call.reactor();
 }
 
@@ -102,33 +135,32 @@ ServerUnaryReactor* AnswerWhenDurable(const SharedUse& use,
                                       const service::Place& place,
                                       const UnaryCall& call,
                                       Response* response) {
-  Log& log = (*use)->log();
-  const absl::Status waits =
-      log.OnDurable(place.lsn, [=, &log](absl::Status status) {
-        if (status.ok()) status = CheckPlace(log, place);
-        if (!status.ok()) {
-          call.Finish(ErrorOf(status, log.head_lsn()).ToStatus());
-        } else {
-          response->set_durable_lsn(log.durable_lsn().value);
-          call.Finish(grpc::Status::OK);
-        }
-        (void)use;
+  call.Keep(use);
+  const absl::Status waits = (*use)->waits().Wait(
+      call.name(), place.lsn,
+      [call, place, response, log = &(*use)->log()](absl::Status status) {
+        call.Answer([&] {
+          if (status.ok()) status = CheckPlace(*log, place);
+          if (!status.ok()) return ErrorOf(status, log->head_lsn()).ToStatus();
+          response->set_durable_lsn(log->durable_lsn().value);
+          return grpc::Status::OK;
+        });
       });
   if (!waits.ok()) return RefuseConfirmed(use, call, waits);
   return call.reactor();
 }
 
-void SetStatus(const SharedUse& use, v1::GetStatusResponse* response) {
-  const Log& log = (*use)->log();
+void SetStatus(service::ServedLog& served, v1::GetStatusResponse* response) {
+  const Log& log = served.log();
   response->set_is_primary(true);
-  response->set_epoch((*use)->service().epoch().value);
+  response->set_epoch(served.service().epoch().value);
   response->set_head_lsn(log.head_lsn().value);
   response->set_durable_lsn(log.durable_lsn().value);
   response->set_next_lsn(log.next_lsn().value);
   response->set_max_payload_bytes(
-      std::min((*use)->service().request_bytes_max(),
+      std::min(served.service().request_bytes_max(),
                kMessageBytesMax - kMessageHeadBytes));
-  response->set_clients((*use)->service().clients());
+  response->set_clients(served.service().clients());
   SetReplicas(log.replication_status(), response->mutable_replicas());
 }
 
@@ -158,40 +190,63 @@ SharedUse LogCalls::Enter(const grpc::CallbackServerContext& context,
 ServerUnaryReactor* LogCalls::OpenClient(grpc::CallbackServerContext* context,
                                          const v1::OpenClientRequest* request,
                                          v1::OpenClientResponse* response) {
-  const UnaryCall call(context, counts_, Method::kOpenClient);
+  const UnaryCall call(counts_, Method::kOpenClient);
   const SharedUse use = Enter(*context, call, Role::kAppend, request->log());
   if (use == nullptr) return call.reactor();
+  std::optional<service::ClientKey> key;
+  if (const std::string& bytes = request->key(); !bytes.empty()) {
+    if (bytes.size() != service::kKeyBytes) {
+      return Refuse(call, Invalid(absl::StrCat(
+                              "begin a client by a key of ", bytes.size(),
+                              " bytes: a key has ", service::kKeyBytes,
+                              ", or there is none")));
+    }
+    std::ranges::copy(AsBytes(bytes), key.emplace().begin());
+  }
   const Epoch epoch = (*use)->service().epoch();
-  const Verdict verdict = (*use)->service().Open(epoch);
-  AnswerWhenSettled(use, verdict, {{}, 0, epoch, epoch}, false, call,
-                    [response, epoch](const Verdict& opened) {
-                      SetPlace(*opened.place, response->mutable_client());
-                      response->set_epoch(epoch.value);
-                    });
+  JudgeAndAnswer(
+      tasks_, call, use,
+      [epoch, key](service::ServedLog& log) {
+        return log.service().Open(epoch, key);
+      },
+      [call, epoch, response](const SharedUse& used, const Verdict& verdict) {
+        AnswerWhenSettled(used, verdict, {{}, 0, epoch, epoch}, false, call,
+                          [response, epoch](const Verdict& opened) {
+                            SetPlace(*opened.place, response->mutable_client());
+                            response->set_epoch(epoch.value);
+                          });
+      });
   return call.reactor();
 }
 
 ServerUnaryReactor* LogCalls::CloseClient(grpc::CallbackServerContext* context,
                                           const v1::CloseClientRequest* request,
                                           v1::CloseClientResponse* response) {
-  const UnaryCall call(context, counts_, Method::kCloseClient);
+  const UnaryCall call(counts_, Method::kCloseClient);
   const SharedUse use = Enter(*context, call, kClientsRoles, request->log());
   if (use == nullptr) return call.reactor();
-  service::ServiceLog& log = (*use)->service();
   const service::ClientId client = ClientOf(request->client());
-  const Verdict verdict = log.Close(Epoch(request->epoch()), client);
-  AnswerWhenSettled(use, verdict,
-                    {client, 0, Epoch(request->epoch()), log.epoch()}, false,
-                    call, [response](const Verdict& closed) {
-                      SetPlace(*closed.place, response->mutable_place());
-                    });
+  const Epoch epoch(request->epoch());
+  JudgeAndAnswer(
+      tasks_, call, use,
+      [epoch, client](service::ServedLog& log) {
+        return log.service().Close(epoch, client);
+      },
+      [call, epoch, client, response](const SharedUse& used,
+                                      const Verdict& verdict) {
+        AnswerWhenSettled(used, verdict,
+                          {client, 0, epoch, (*used)->service().epoch()}, false,
+                          call, [response](const Verdict& closed) {
+                            SetPlace(*closed.place, response->mutable_place());
+                          });
+      });
   return call.reactor();
 }
 
 ServerUnaryReactor* LogCalls::ListClients(grpc::CallbackServerContext* context,
                                           const v1::ListClientsRequest* request,
                                           v1::ListClientsResponse* response) {
-  const UnaryCall call(context, counts_, Method::kListClients);
+  const UnaryCall call(counts_, Method::kListClients);
   const SharedUse use = Enter(*context, call, kClientsRoles, request->log());
   if (use == nullptr) return call.reactor();
   if (request->max() > kListedMax) {
@@ -215,7 +270,7 @@ ServerUnaryReactor* LogCalls::ListClients(grpc::CallbackServerContext* context,
 ServerUnaryReactor* LogCalls::Append(grpc::CallbackServerContext* context,
                                      const v1::AppendRequest* request,
                                      v1::AppendResponse* response) {
-  const UnaryCall call(context, counts_, Method::kAppend);
+  const UnaryCall call(counts_, Method::kAppend);
   const SharedUse use = Enter(*context, call, Role::kAppend, request->log());
   if (use == nullptr) return call.reactor();
   if (const auto error = CheckDurability(request->durability())) {
@@ -224,23 +279,39 @@ ServerUnaryReactor* LogCalls::Append(grpc::CallbackServerContext* context,
   const absl::Status paced = access_.Take(ShownIn(*context, access_),
                                           request->payload().ByteSizeLong());
   if (!paced.ok()) return Refuse(call, NotAllowed(paced));
-  service::ServiceLog& log = (*use)->service();
-  const AppendRequestParts parts(
-      ClientOf(request->client()),
-      NumberOf(request->number(), request->resumption()), request->payload());
-  const service::AppendRequest append = parts.Get();
-  std::vector<Verdict> verdicts;
   const bool is_timed = (*use)->counts().Samples(1);
-  log.Append(Epoch(request->epoch()), {&append, 1}, &verdicts);
+  JudgeAndAnswer(
+      tasks_, call, use,
+      [request](service::ServedLog& log) {
+        const AppendRequestParts parts(
+            ClientOf(request->client()),
+            NumberOf(request->number(), request->resumption()),
+            request->payload());
+        const service::AppendRequest append = parts.Get();
+        std::vector<Verdict> verdicts;
+        log.service().Append(Epoch(request->epoch()), {&append, 1}, &verdicts);
+        return verdicts.front();
+      },
+      [this, call, request, response, is_timed](const SharedUse& used,
+                                                const Verdict& verdict) {
+        AnswerAppend(used, verdict, call, *request, response, is_timed);
+      });
+  return call.reactor();
+}
+
+void LogCalls::AnswerAppend(const SharedUse& use, const Verdict& verdict,
+                            const UnaryCall& call,
+                            const v1::AppendRequest& request,
+                            v1::AppendResponse* response, bool is_timed) {
   const int64_t appended_ns = is_timed ? counts_.NowNanos() : 0;
   if (is_timed) {
     (*use)->counts().NoteStage(service::AppendStage::kAppended,
                                appended_ns - call.began_ns());
   }
   AnswerWhenSettled(
-      use, verdicts.front(),
-      {append.client, append.number.sequence, Epoch(request->epoch()),
-       log.epoch()},
+      use, verdict,
+      {ClientOf(request.client()), request.number().sequence(),
+       Epoch(request.epoch()), (*use)->service().epoch()},
       false, call,
       [response, use, appended_ns, this](const Verdict& appended) {
         if (appended_ns != 0) {
@@ -253,8 +324,7 @@ ServerUnaryReactor* LogCalls::Append(grpc::CallbackServerContext* context,
         response->set_repeated(appended.finding == Finding::kRepeated);
         response->set_durable_lsn((*use)->log().durable_lsn().value);
       },
-      PersistedByOf(request->durability()));
-  return call.reactor();
+      PersistedByOf(request.durability()));
 }
 
 grpc::ServerBidiReactor<v1::AppendStreamRequest, v1::AppendStreamResponse>*
@@ -268,7 +338,7 @@ ServerUnaryReactor* LogCalls::ResumeClient(
     grpc::CallbackServerContext* context,
     const v1::ResumeClientRequest* request,
     v1::ResumeClientResponse* response) {
-  const UnaryCall call(context, counts_, Method::kResumeClient);
+  const UnaryCall call(counts_, Method::kResumeClient);
   const SharedUse use = Enter(*context, call, Role::kAppend, request->log());
   if (use == nullptr) return call.reactor();
   service::ServiceLog& log = (*use)->service();
@@ -296,7 +366,7 @@ ServerUnaryReactor* LogCalls::ResumeClient(
 ServerUnaryReactor* LogCalls::Resolve(grpc::CallbackServerContext* context,
                                       const v1::ResolveRequest* request,
                                       v1::ResolveResponse* response) {
-  const UnaryCall call(context, counts_, Method::kResolve);
+  const UnaryCall call(counts_, Method::kResolve);
   const SharedUse use = Enter(*context, call, Role::kAppend, request->log());
   if (use == nullptr) return call.reactor();
   service::ServiceLog& log = (*use)->service();
@@ -331,7 +401,7 @@ ServerUnaryReactor* LogCalls::Resolve(grpc::CallbackServerContext* context,
 ServerUnaryReactor* LogCalls::Force(grpc::CallbackServerContext* context,
                                     const v1::ForceRequest* request,
                                     v1::ForceResponse* response) {
-  const UnaryCall call(context, counts_, Method::kForce);
+  const UnaryCall call(counts_, Method::kForce);
   const SharedUse use = Enter(*context, call, Role::kAppend, request->log());
   if (use == nullptr) return call.reactor();
   Log& log = (*use)->log();
@@ -343,7 +413,7 @@ ServerUnaryReactor* LogCalls::Force(grpc::CallbackServerContext* context,
 ServerUnaryReactor* LogCalls::WaitDurable(grpc::CallbackServerContext* context,
                                           const v1::WaitDurableRequest* request,
                                           v1::WaitDurableResponse* response) {
-  const UnaryCall call(context, counts_, Method::kWaitDurable);
+  const UnaryCall call(counts_, Method::kWaitDurable);
   const SharedUse use = Enter(*context, call, Role::kRead, request->log());
   if (use == nullptr) return call.reactor();
   return AnswerWhenDurable(use, PlaceOf(request->place()), call, response);
@@ -366,7 +436,7 @@ grpc::ServerBidiReactor<v1::TailRequest, v1::TailResponse>* LogCalls::Tail(
 ServerUnaryReactor* LogCalls::Cleanup(grpc::CallbackServerContext* context,
                                       const v1::CleanupRequest* request,
                                       v1::CleanupResponse* response) {
-  const UnaryCall call(context, counts_, Method::kCleanup);
+  const UnaryCall call(counts_, Method::kCleanup);
   const SharedUse use = Enter(*context, call, Role::kAdmin, request->log());
   if (use == nullptr) return call.reactor();
   Log& log = (*use)->log();
@@ -380,12 +450,11 @@ ServerUnaryReactor* LogCalls::Cleanup(grpc::CallbackServerContext* context,
   }
   (*use)->service().CleanupThrough(
       through, [=, &log](const absl::Status& status) {
-        if (!status.ok()) {
-          call.Finish(ErrorOf(status, log.head_lsn()).ToStatus());
-        } else {
+        call.Answer([&] {
+          if (!status.ok()) return ErrorOf(status, log.head_lsn()).ToStatus();
           response->set_head_lsn(log.head_lsn().value);
-          call.Finish(grpc::Status::OK);
-        }
+          return grpc::Status::OK;
+        });
         (void)use;
       });
   return call.reactor();
@@ -394,7 +463,7 @@ ServerUnaryReactor* LogCalls::Cleanup(grpc::CallbackServerContext* context,
 ServerUnaryReactor* LogCalls::GetExposure(grpc::CallbackServerContext* context,
                                           const v1::GetExposureRequest* request,
                                           v1::GetExposureResponse* response) {
-  const UnaryCall call(context, counts_, Method::kGetExposure);
+  const UnaryCall call(counts_, Method::kGetExposure);
   const SharedUse use = Enter(*context, call, Role::kRead, request->log());
   if (use == nullptr) return call.reactor();
   response->set_records((*use)->log().Exposed());
@@ -406,7 +475,7 @@ ServerUnaryReactor* LogCalls::GetExposure(grpc::CallbackServerContext* context,
 ServerUnaryReactor* LogCalls::GetStatus(grpc::CallbackServerContext* context,
                                         const v1::GetStatusRequest* request,
                                         v1::GetStatusResponse* response) {
-  const UnaryCall call(context, counts_, Method::kGetStatus);
+  const UnaryCall call(counts_, Method::kGetStatus);
   const absl::Status may = CheckAccess(*context, kAnyRole, request->log());
   if (!may.ok()) return Refuse(call, NotAllowed(may));
   service::FoundLog found = logs_.Find(request->log());
@@ -420,17 +489,20 @@ ServerUnaryReactor* LogCalls::GetStatus(grpc::CallbackServerContext* context,
   }
   const SharedUse use = Share(std::move(found.use));
   if (!request->confirm()) {
-    SetStatus(use, response);
+    SetStatus(**use, response);
     call.Finish(grpc::Status::OK);
     return call.reactor();
   }
   // An operator wants to see a primary that can't confirm its epoch, too.
-  (*use)->service().BeginRead(
+  call.Keep(use);
+  (*use)->BeginRead(
       service::Consistency::kLinearizable, Lsn(),
-      [use, call, response](const absl::StatusOr<Lsn>& confirmed) {
-        response->set_is_confirmed(confirmed.ok());
-        SetStatus(use, response);
-        call.Finish(grpc::Status::OK);
+      [call, response, log = &**use](const absl::StatusOr<Lsn>& confirmed) {
+        call.Answer([&] {
+          response->set_is_confirmed(confirmed.ok());
+          SetStatus(*log, response);
+          return grpc::Status::OK;
+        });
       });
   return call.reactor();
 }
@@ -438,7 +510,7 @@ ServerUnaryReactor* LogCalls::GetStatus(grpc::CallbackServerContext* context,
 ServerUnaryReactor* LogCalls::ListLogs(grpc::CallbackServerContext* context,
                                        const v1::ListLogsRequest* /*request*/,
                                        v1::ListLogsResponse* response) {
-  const UnaryCall call(context, counts_, Method::kListLogs);
+  const UnaryCall call(counts_, Method::kListLogs);
   const absl::Status may = access_.CheckKnown(ShownIn(*context, access_));
   if (!may.ok()) return Refuse(call, NotAllowed(may));
   for (const auto& [name, is_served] : logs_.List()) {
@@ -455,7 +527,7 @@ ServerUnaryReactor* LogCalls::DescribeDurability(
     grpc::CallbackServerContext* context,
     const v1::DescribeDurabilityRequest* request,
     v1::DescribeDurabilityResponse* response) {
-  const UnaryCall call(context, counts_, Method::kDescribeDurability);
+  const UnaryCall call(counts_, Method::kDescribeDurability);
   const SharedUse use = Enter(*context, call, Role::kRead, request->log());
   if (use == nullptr) return call.reactor();
   const Log& log = (*use)->log();
@@ -469,7 +541,7 @@ ServerUnaryReactor* LogCalls::DescribeDurability(
 ServerUnaryReactor* LogCalls::ListEpochs(grpc::CallbackServerContext* context,
                                          const v1::ListEpochsRequest* request,
                                          v1::ListEpochsResponse* response) {
-  const UnaryCall call(context, counts_, Method::kListEpochs);
+  const UnaryCall call(counts_, Method::kListEpochs);
   const SharedUse use = Enter(*context, call, Role::kRead, request->log());
   if (use == nullptr) return call.reactor();
   const Log& log = (*use)->log();

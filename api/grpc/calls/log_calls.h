@@ -100,6 +100,11 @@ class LogCalls final : public v1::LogService::CallbackService {
   SharedUse Enter(const grpc::CallbackServerContext& context,
                   const UnaryCall& call, Roles roles, const std::string& log);
 
+  // Answers an append once its verdict may be told.
+  void AnswerAppend(const SharedUse& use, const service::Verdict& verdict,
+                    const UnaryCall& call, const v1::AppendRequest& request,
+                    v1::AppendResponse* response, bool is_timed);
+
   service::ServedLogs& logs_;
   TaskThread& tasks_;
   const Access& access_;

@@ -44,10 +44,11 @@ std::optional<CallError> ReadStream::Enter(service::ServedLogs& logs) {
     use_ = use;
   }
   (*use)->Join(shared_from_this());
-  (*use)->service().BeginRead(
+  // One that is cancelled is over at once, and keeps nothing here.
+  (*use)->BeginRead(
       ConsistencyOf(request_.consistency()), Lsn(request_.to_lsn()),
-      [stream = shared_from_this()](const absl::StatusOr<Lsn>& durable) {
-        stream->OnBegun(durable);
+      [self = weak_from_this()](const absl::StatusOr<Lsn>& durable) {
+        if (const auto stream = self.lock()) stream->OnBegun(durable);
       });
   const MutexLock lock(mutex_);
   is_starting_ = false;

@@ -115,6 +115,16 @@ CallError ErrorOf(const service::Verdict& verdict, const RequestName& request) {
                   absl::StrCat(NameOf(request),
                                ": no room in the log now; send it again later, "
                                "or clean"));
+    case Finding::kHeldUp:
+      return Make(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                  absl::StrCat(NameOf(request),
+                               ": the log waits for its members now; send it "
+                               "again later"));
+    case Finding::kTooExposed:
+      return Make(grpc::StatusCode::RESOURCE_EXHAUSTED,
+                  absl::StrCat(NameOf(request),
+                               ": more records would be exposed with it than "
+                               "its stream allows; send it again later"));
     case Finding::kTooFast:
       return Make(grpc::StatusCode::RESOURCE_EXHAUSTED,
                   absl::StrCat(NameOf(request),

@@ -283,6 +283,19 @@ class Log {
   absl::Status OnEpochConfirmed(
       std::function<void(const absl::Status&)> callback);
 
+  // Tells a thread that may not wait when it can reserve again. A change of the
+  // members holds reservations until its epoch is open, and the log's own
+  // thread holds them for a moment when it writes the end of an idle log;
+  // meanwhile Reserve waits for its deadline. Returns false, and calls nothing,
+  // if none are held now. Else returns true, and calls `callback` once:
+  // * with OK when reservations go on; they may be held again by then;
+  // * with the log's failure, if it fails first;
+  // * with Cancelled, if the log is dropped first.
+  // It runs on a thread and on terms as that of OnDurable. Errors:
+  // FailedPrecondition (closed), the log's failure.
+  absl::StatusOr<bool> OnResumed(
+      std::function<void(const absl::Status&)> callback);
+
   // Returns the highest LSN that is durable with all before it; 0 if none.
   Lsn durable_lsn() const;
   // Returns the highest LSN that these replicas have persisted with all before

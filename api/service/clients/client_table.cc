@@ -10,18 +10,33 @@ namespace alpheus::service {
 
 absl::Status ClientTable::Apply(const ServiceRecord& record,
                                 const Place& place) {
-  if (record.envelope.kind != ServiceRecordKind::kTable) {
-    Note(record.envelope, place);
-    return absl::OkStatus();
+  switch (record.envelope.kind) {
+    case ServiceRecordKind::kTable: {
+      ALPHEUS_ASSIGN_OR_RETURN(const std::vector<TableEntry> entries,
+                               DecodeTable(record.body));
+      NoteTable(entries, place.lsn);
+      return absl::OkStatus();
+    }
+    case ServiceRecordKind::kKeys: {
+      ALPHEUS_ASSIGN_OR_RETURN(const std::vector<KeyEntry> entries,
+                               DecodeKeys(record.body));
+      NoteKeys(entries, place.lsn);
+      return absl::OkStatus();
+    }
+    default:
+      Note(record.envelope, place);
   }
-  ALPHEUS_ASSIGN_OR_RETURN(const std::vector<TableEntry> entries,
-                           DecodeTable(record.body));
-  NoteTable(entries, place.lsn);
+  if (record.envelope.kind == ServiceRecordKind::kOpenByKey) {
+    KeyEntry entry = {{place}, {}};
+    std::ranges::copy(record.body, entry.key.begin());
+    NoteKeys({&entry, 1}, place.lsn);
+  }
   return absl::OkStatus();
 }
 
 void ClientTable::Note(const Envelope& envelope, const Place& place) {
-  if (envelope.kind == ServiceRecordKind::kOpen) {
+  if (envelope.kind == ServiceRecordKind::kOpen ||
+      envelope.kind == ServiceRecordKind::kOpenByKey) {
     clients_.try_emplace(ClientId{place}, place);
     return;
   }
@@ -30,6 +45,7 @@ void ClientTable::Note(const Envelope& envelope, const Place& place) {
       clients_.try_emplace(envelope.client, place).first->second;
   if (envelope.kind == ServiceRecordKind::kClose) {
     client.NoteEnd(envelope.sequence, place);
+    ForgetKey(envelope.client);
   } else {
     client.Note(envelope.sequence, place);
   }
@@ -45,6 +61,29 @@ void ClientTable::NoteTable(std::span<const TableEntry> entries, Lsn lsn) {
       saved_[entry.client] = lsn;
     }
   }
+}
+
+void ClientTable::NoteKeys(std::span<const KeyEntry> entries, Lsn lsn) {
+  for (const KeyEntry& entry : entries) {
+    const ClientRequests* const client = Find(entry.client);
+    if (client == nullptr || client->is_closed()) continue;
+    keys_[entry.client] = {entry.key, lsn};
+    by_key_[entry.key] = entry.client;
+  }
+}
+
+void ClientTable::ForgetKey(ClientId client) {
+  const auto found = keys_.find(client);
+  if (found == keys_.end()) return;
+  const auto named = by_key_.find(found->second.key);
+  if (named != by_key_.end() && named->second == client) by_key_.erase(named);
+  keys_.erase(found);
+}
+
+std::optional<ClientId> ClientTable::FindByKey(const ClientKey& key) const {
+  const auto found = by_key_.find(key);
+  if (found == by_key_.end()) return std::nullopt;
+  return found->second;
 }
 
 ClientRequests* ClientTable::Find(ClientId client) {
@@ -79,8 +118,27 @@ std::vector<TableEntry> ClientTable::ToSaveBefore(Lsn through) const {
   return entries;
 }
 
-// CLT1.
+// CLT4.
+std::vector<KeyEntry> ClientTable::KeysToSaveBefore(Lsn through) const {
+  std::vector<KeyEntry> entries;
+  for (const auto& [id, keyed] : keys_) {
+    const auto client = clients_.find(id);
+    const bool has_request =
+        client == clients_.end() || client->second.last() > 0;
+    if (keyed.lsn <= through && !has_request) {
+      entries.push_back({id, keyed.key});
+    }
+  }
+  return entries;
+}
+
+// CLT1, CLT4.
 void ClientTable::OnCleaned(Lsn through) {
+  std::vector<ClientId> cleaned;
+  for (const auto& [id, keyed] : keys_) {
+    if (keyed.lsn <= through) cleaned.push_back(id);
+  }
+  for (const ClientId id : cleaned) ForgetKey(id);
   std::erase_if(clients_, [&](const auto& entry) {
     const auto& [id, client] = entry;
     if (!client.is_closed() || client.last_place().lsn > through) return false;

@@ -19,6 +19,8 @@ enum class Finding {
   kTooMany,        // too many are unanswered; nothing was written
   kTooLarge,       // fits into no record; nothing was written
   kNoRoom,         // to be sent again later; nothing was written
+  kHeldUp,         // the log would have waited; nothing was written
+  kTooExposed,     // more would be exposed than it allows; nothing was written
   kTooFast,        // its caller's rate is used up; nothing was written
   kUnknownClient,  // not opened, or ended long ago; nothing was written
   kClosed,         // the client has ended; nothing was written
@@ -26,15 +28,16 @@ enum class Finding {
   kImpossible,     // no client numbers its requests so; nothing was written
   kFailed,         // the log has failed; nothing was written here
 };
-inline constexpr size_t kFindingCount = 15;
+inline constexpr size_t kFindingCount = 17;
 
 // Returns, for instance, "tail_mismatch".
 constexpr std::string_view NameOf(Finding finding) {
   constexpr std::array<std::string_view, kFindingCount> kNames = {
-      "appended",      "repeated",     "never",          "superseded",
-      "tail_mismatch", "out_of_order", "too_many",       "too_large",
-      "no_room",       "too_fast",     "unknown_client", "closed",
-      "wrong_epoch",   "impossible",   "failed"};
+      "appended",       "repeated",     "never",       "superseded",
+      "tail_mismatch",  "out_of_order", "too_many",    "too_large",
+      "no_room",        "held_up",      "too_exposed", "too_fast",
+      "unknown_client", "closed",       "wrong_epoch", "impossible",
+      "failed"};
   return kNames[static_cast<size_t>(finding)];
 }
 

@@ -33,6 +33,10 @@ class OpenLog final : public RecordLog {
       std::function<void(const absl::Status&)> callback) override {
     return log_.OnEpochConfirmed(std::move(callback));
   }
+  absl::StatusOr<bool> OnResumed(
+      std::function<void(const absl::Status&)> callback) override {
+    return log_.OnResumed(std::move(callback));
+  }
   absl::Status CleanupThrough(Lsn lsn) override {
     return log_.CleanupThrough(lsn);
   }

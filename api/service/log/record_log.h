@@ -40,6 +40,8 @@ class RecordLog {
       std::function<void(const absl::Status&)> callback) = 0;
   virtual absl::Status OnEpochConfirmed(
       std::function<void(const absl::Status&)> callback) = 0;
+  virtual absl::StatusOr<bool> OnResumed(
+      std::function<void(const absl::Status&)> callback) = 0;
   virtual absl::Status CleanupThrough(Lsn lsn) = 0;
   virtual Lsn next_lsn() const = 0;
   virtual Lsn durable_lsn() const = 0;

@@ -30,8 +30,9 @@ Finding Refusal(const absl::Status& status) {
     case absl::StatusCode::kInvalidArgument:
       return Finding::kTooLarge;
     case absl::StatusCode::kResourceExhausted:
-    case absl::StatusCode::kDeadlineExceeded:
       return Finding::kNoRoom;
+    case absl::StatusCode::kDeadlineExceeded:
+      return Finding::kHeldUp;
     default:
       return Finding::kFailed;
   }
@@ -74,7 +75,8 @@ absl::Status ServiceLog::Recover(const Place& place,
   ALPHEUS_ASSIGN_OR_RETURN(const ServiceRecord record,
                            DecodeServiceRecord(payload));
   const MutexLock lock(mutex_);
-  if (record.envelope.kind != ServiceRecordKind::kTable) {
+  if (record.envelope.kind != ServiceRecordKind::kTable &&
+      record.envelope.kind != ServiceRecordKind::kKeys) {
     last_request_ = place.lsn;
   }
   return table_.Apply(record, place);
@@ -100,6 +102,9 @@ Verdict ServiceLog::AppendOne(const AppendRequest& request) {
   const Judgement judgement = client->Judge(request.number);
   if (judgement.admission != Admission::kAdmitted) return VerdictOf(judgement);
   if (const auto mismatch = Mismatch(request, *client)) return *mismatch;
+  if (!LetsExpose(request.max_exposed)) {
+    return {.finding = Finding::kTooExposed};
+  }
   Envelope envelope = {ServiceRecordKind::kAppend, request.tag, request.client,
                        request.number.sequence};
   if (request.payloads.size() == 1) return Write(envelope, request.payloads);
@@ -127,10 +132,21 @@ std::optional<Verdict> ServiceLog::Mismatch(
                  next.value};
 }
 
+// SLG9. The durable LSN first: what becomes durable meanwhile counts as
+// exposed.
+bool ServiceLog::LetsExpose(uint64_t max_exposed) const {
+  if (max_exposed == 0) return true;
+  const Lsn durable = log_.durable_lsn();
+  return log_.next_lsn().value - durable.value <= max_exposed;
+}
+
 bool ServiceLog::HasRoomFor(size_t bytes) const {
-  const uint64_t clients = table_.size() + 1;  // with one that begins
+  // With one that begins.
+  const uint64_t clients = table_.size() + 1;
+  const uint64_t keys = table_.keys() + 1;
   return log_.free_bytes() >=
-         RoomFor(bytes) + RoomFor(kEnvelopeBytes + clients * kTableEntryBytes);
+         RoomFor(bytes) + RoomFor(kEnvelopeBytes + clients * kTableEntryBytes) +
+             RoomFor(kEnvelopeBytes + keys * kKeyEntryBytes);
 }
 
 Verdict ServiceLog::Write(const Envelope& envelope,
@@ -162,10 +178,21 @@ Verdict ServiceLog::Write(const Envelope& envelope,
   return {Finding::kAppended, *place, place->lsn};
 }
 
-Verdict ServiceLog::Open(Epoch epoch) {
+Verdict ServiceLog::Open(Epoch epoch, const std::optional<ClientKey>& key) {
   if (epoch != epoch_) return {.finding = Finding::kWrongEpoch};
   const MutexLock lock(mutex_);
-  return Write({.kind = ServiceRecordKind::kOpen}, {});
+  if (!key) return Write({.kind = ServiceRecordKind::kOpen}, {});
+  if (const auto known = Table().FindByKey(*key)) {  // SLG10
+    return {Finding::kRepeated, known->opened, known->opened.lsn};
+  }
+  const std::span<const std::byte> body = *key;
+  const Verdict opened =
+      Write({.kind = ServiceRecordKind::kOpenByKey}, {&body, 1});
+  if (opened.finding == Finding::kAppended) {
+    const KeyEntry entry = {{*opened.place}, *key};
+    table_.NoteKeys({&entry, 1}, opened.place->lsn);
+  }
+  return opened;
 }
 
 Verdict ServiceLog::Close(Epoch epoch, ClientId client) {
@@ -256,6 +283,19 @@ void ServiceLog::WhenPersisted(
   if (!begun.ok()) done(begun);
 }
 
+bool ServiceLog::AwaitRoom(const std::function<void()>& go_on) {
+  // A log that has failed says so of each request.
+  const auto told = [go_on](const absl::Status&) { go_on(); };
+  const Lsn last = log_.next_lsn() - 1;
+  if (log_.durable_lsn() < last) {
+    WhenPersisted(last, PersistedBy::kQuorum, told);
+    return true;
+  }
+  const absl::StatusOr<bool> waits = log_.OnResumed(told);
+  if (!waits.ok()) go_on();
+  return !waits.ok() || *waits;
+}
+
 // SLG8.
 void ServiceLog::BeginRead(
     Consistency consistency, Lsn through,
@@ -312,19 +352,35 @@ void ServiceLog::CleanupThrough(Lsn through,
   WhenPersisted(rests_on, PersistedBy::kQuorum, clean);
 }
 
+absl::StatusOr<Lsn> ServiceLog::WriteOwn(ServiceRecordKind kind,
+                                         std::span<const std::byte> body) {
+  std::array<std::byte, kEnvelopeBytes> head;
+  EncodeEnvelope({.kind = kind}, head);
+  const std::array<std::span<const std::byte>, 2> parts = {head, body};
+  ALPHEUS_ASSIGN_OR_RETURN(const Place place, log_.Append(parts));
+  return place.lsn;
+}
+
+// Tables before keys: a key counts for a client that is known (CLT4).
 absl::Status ServiceLog::WriteTables(Lsn through) {
+  const size_t body_bytes_max = log_.payload_bytes_max() - kEnvelopeBytes;
   const std::vector<TableEntry> entries = Table().ToSaveBefore(through);
-  const size_t fitting =
-      (log_.payload_bytes_max() - kEnvelopeBytes) / kTableEntryBytes;
   const std::span<const TableEntry> all(entries);
+  size_t fitting = body_bytes_max / kTableEntryBytes;
   for (size_t at = 0; at < all.size(); at += fitting) {
     const auto some = all.subspan(at, std::min(fitting, all.size() - at));
-    std::array<std::byte, kEnvelopeBytes> head;
-    EncodeEnvelope({.kind = ServiceRecordKind::kTable}, head);
-    const std::vector<std::byte> body = EncodeTable(some);
-    const std::array<std::span<const std::byte>, 2> parts = {head, body};
-    ALPHEUS_ASSIGN_OR_RETURN(const Place place, log_.Append(parts));
-    table_.NoteTable(some, place.lsn);
+    ALPHEUS_ASSIGN_OR_RETURN(
+        const Lsn lsn, WriteOwn(ServiceRecordKind::kTable, EncodeTable(some)));
+    table_.NoteTable(some, lsn);
+  }
+  const std::vector<KeyEntry> saved = table_.KeysToSaveBefore(through);
+  const std::span<const KeyEntry> keys(saved);
+  fitting = body_bytes_max / kKeyEntryBytes;
+  for (size_t at = 0; at < keys.size(); at += fitting) {
+    const auto some = keys.subspan(at, std::min(fitting, keys.size() - at));
+    ALPHEUS_ASSIGN_OR_RETURN(
+        const Lsn lsn, WriteOwn(ServiceRecordKind::kKeys, EncodeKeys(some)));
+    table_.NoteKeys(some, lsn);
   }
   return absl::OkStatus();
 }

@@ -30,11 +30,19 @@
 //         durable (CLT2).
 //   SLG6. The record of the last request is not cleaned: `only_if_last` is
 //         judged by it, by a later primary, too.
-//   SLG7. A client's record leaves room for a table of all clients. So a log
-//         that takes no more requests can still be cleaned.
+//   SLG7. A client's record leaves room for a table of all clients, and of
+//         their keys. So a log that takes no more requests can still be
+//         cleaned.
 //   SLG8. A linearizable read shows each record, through the LSN that it asks
 //         for, that anybody knew to be durable when it began (P-INV-23). It
 //         asks nobody if that LSN is durable here: such records never change.
+//   SLG9. A request that allows so many exposed records is appended only if no
+//         more are exposed with it, by the next LSN and the durable one under
+//         the lock. Nobody else appends meanwhile, so two requests never count
+//         one free place both.
+//   SLG10. A client that begins by a key is begun once: whoever asks again by
+//         the key gets the same name (CLT4), also from a later primary, unless
+//         the record of the beginning was lost.
 // Crash states: none of its own. After a crash another one is made from the
 // recovered records.
 // Thread safety: all members by many threads. Verdicts may be used by any. A
@@ -78,6 +86,9 @@ struct AppendRequest {
   std::optional<Lsn> expected_lsn = {};
   // Appends only if the last request in the log is of the same client.
   bool only_if_last = false;
+  // Appends only if at most so many records are exposed with it (SLG9); 0: as
+  // many as the log allows.
+  uint64_t max_exposed = 0;
   // One, or several that are appended as one record: all or none.
   std::span<const std::span<const std::byte>> payloads = {};
 };
@@ -150,8 +161,9 @@ class ServiceLog {
   void Append(Epoch epoch, std::span<const AppendRequest> requests,
               std::vector<Verdict>* verdicts);
   // Begins a client, which then numbers its requests from 1. Its name is the
-  // place of the verdict. If the outcome is unknown, another one is begun.
-  Verdict Open(Epoch epoch);
+  // place of the verdict. One that has begun by this key is kRepeated (SLG10).
+  // Without a key another one is begun each time.
+  Verdict Open(Epoch epoch, const std::optional<ClientKey>& key = {});
   // Ends a client. All of its requests must have been answered. A client that
   // has ended already is kRepeated, or kUnknownClient.
   Verdict Close(Epoch epoch, ClientId client);
@@ -167,6 +179,14 @@ class ServiceLog {
   // `done` may be called before this returns; see Log::OnDurable.
   void Settle(std::span<const Verdict> verdicts, std::optional<PersistedBy> by,
               const std::function<void(const absl::Status&)>& done);
+
+  // Has `go_on` called once a request may be judged again that the log refused
+  // now (kNoRoom, kHeldUp): records that are not durable are, or reservations
+  // go on that were held, or the log has failed. Forces what is not durable. It
+  // may be called before this returns. Returns false, and calls nothing, if
+  // nothing is under way: what made the log refuse may be over already, or only
+  // a cleaning makes room.
+  bool AwaitRoom(const std::function<void()>& go_on);
 
   // Begins a read through this LSN; 0: through the last durable one. Calls
   // `done` once with the LSN that is durable then, or with the log's failure.
@@ -203,6 +223,10 @@ class ServiceLog {
                      const std::function<void(const absl::Status&)>& done);
   Verdict AppendOne(const AppendRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns whether so many records would be exposed with one more at most
+  // (SLG9).
+  bool LetsExpose(uint64_t max_exposed) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns whether a record with this payload leaves room (SLG7).
   bool HasRoomFor(size_t bytes) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Completes a record of a client, and applies it to the table.
@@ -213,7 +237,12 @@ class ServiceLog {
   std::optional<Verdict> Mismatch(const AppendRequest& request,
                                   const ClientRequests& client) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Appends tables of all clients that are to be saved before a cleaning.
+  // Appends a record of this kind, without a client.
+  absl::StatusOr<Lsn> WriteOwn(ServiceRecordKind kind,
+                               std::span<const std::byte> body)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Appends tables of all clients that are to be saved before a cleaning, and
+  // of their keys.
   absl::Status WriteTables(Lsn through) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the table, without the clients that cleanings have ended.
   ClientTable& Table() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

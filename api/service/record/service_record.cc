@@ -40,8 +40,7 @@ Place LoadPlace(const std::byte* in) {
 }
 
 bool IsKnown(ServiceRecordKind kind) {
-  return kind >= ServiceRecordKind::kAppend &&
-         kind <= ServiceRecordKind::kTable;
+  return kind >= ServiceRecordKind::kAppend && kind <= ServiceRecordKind::kKeys;
 }
 
 // Returns whether a record of a known kind is possible.
@@ -54,12 +53,19 @@ bool IsPossible(const ServiceRecord& record) {
     case ServiceRecordKind::kOpen:
       return envelope.client == ClientId() && envelope.sequence == 0 &&
              record.body.empty();
+    case ServiceRecordKind::kOpenByKey:
+      return envelope.client == ClientId() && envelope.sequence == 0 &&
+             record.body.size() == kKeyBytes;
     case ServiceRecordKind::kClose:
       return !envelope.client.is_none() && record.body.empty();
     case ServiceRecordKind::kTable:
       return envelope.client == ClientId() && envelope.sequence == 0 &&
              envelope.tag == 0 && !record.body.empty() &&
              record.body.size() % kTableEntryBytes == 0;
+    case ServiceRecordKind::kKeys:
+      return envelope.client == ClientId() && envelope.sequence == 0 &&
+             envelope.tag == 0 && !record.body.empty() &&
+             record.body.size() % kKeyEntryBytes == 0;
   }
   return false;
 }
@@ -76,6 +82,10 @@ const char* KindName(ServiceRecordKind kind) {
       return "close";
     case ServiceRecordKind::kTable:
       return "table";
+    case ServiceRecordKind::kOpenByKey:
+      return "open by key";
+    case ServiceRecordKind::kKeys:
+      return "keys";
   }
   return "unknown";
 }
@@ -131,7 +141,7 @@ absl::StatusOr<ServiceRecord> DecodeServiceRecord(
     return absl::UnimplementedError(absl::StrCat(
         "record of version ", static_cast<int>(payload[2]), " and kind ",
         static_cast<int>(payload[3]),
-        " of the service; this one knows version 1 and kinds 1 to 5. Use the "
+        " of the service; this one knows version 1 and kinds 1 to 7. Use the "
         "service that wrote it, or a later one"));
   }
   const ServiceRecord record = {{kind,
@@ -211,10 +221,41 @@ absl::StatusOr<std::vector<TableEntry>> DecodeTable(
   return entries;
 }
 
+std::vector<std::byte> EncodeKeys(std::span<const KeyEntry> entries) {
+  std::vector<std::byte> bytes(entries.size() * kKeyEntryBytes);
+  std::byte* out = bytes.data();
+  for (const KeyEntry& entry : entries) {
+    StorePlace(entry.client.opened, out);
+    std::ranges::copy(entry.key, out + 16);
+    out += kKeyEntryBytes;
+  }
+  return bytes;
+}
+
+absl::StatusOr<std::vector<KeyEntry>> DecodeKeys(
+    std::span<const std::byte> body) {
+  std::vector<KeyEntry> entries;
+  entries.reserve(body.size() / kKeyEntryBytes);
+  for (size_t at = 0; at + kKeyEntryBytes <= body.size();
+       at += kKeyEntryBytes) {
+    KeyEntry entry = {{LoadPlace(&body[at])}, {}};
+    std::ranges::copy(body.subspan(at + 16, kKeyBytes), entry.key.begin());
+    if (entry.client.is_none()) {
+      return Impossible("a key of client 0/0, which is none");
+    }
+    entries.push_back(entry);
+  }
+  return entries;
+}
+
 std::string DescribeServiceRecord(const ServiceRecord& record) {
   const Envelope& envelope = record.envelope;
   if (envelope.kind == ServiceRecordKind::kTable) {
     return absl::StrCat("table of ", record.body.size() / kTableEntryBytes,
+                        " clients");
+  }
+  if (envelope.kind == ServiceRecordKind::kKeys) {
+    return absl::StrCat("keys of ", record.body.size() / kKeyEntryBytes,
                         " clients");
   }
   return absl::StrCat(KindName(envelope.kind), " of client ",

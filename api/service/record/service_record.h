@@ -13,13 +13,14 @@
 //   0..2    magic "AS"
 //   2       version: 1
 //   3       kind
-//   4..8    tag, which readers may filter by; kTable: 0
-//   8..24   client: epoch and LSN of the record that began it; kOpen and
-//           kTable: 0
-//   24..32  sequence of the request; kOpen and kTable: 0
+//   4..8    tag, which readers may filter by; kTable and kKeys: 0
+//   8..24   client: epoch and LSN of the record that began it; kOpen,
+//           kOpenByKey, kTable and kKeys: 0
+//   24..32  sequence of the request; of the same kinds: 0
 //   32..    body: kAppend the client's bytes; kBatch the number of payloads,
-//           their lengths (4 bytes each) and their bytes; kTable 48 bytes for
-//           each client; else empty
+//           their lengths (4 bytes each) and their bytes; kOpenByKey the key,
+//           16 bytes; kTable 48 bytes for each client; kKeys 32 bytes for each
+//           client; else empty
 //
 // One client of a kTable:
 //
@@ -30,11 +31,17 @@
 //   40      1 if the client has ended, else 0
 //   41..48  0
 //
+// One client of a kKeys:
+//
+//   0..16   client, as above
+//   16..32  its key
+//
 // Thread safety: pure functions.
 // References: docs/formats/service.md.
 #ifndef ALPHEUS_API_SERVICE_RECORD_SERVICE_RECORD_H_
 #define ALPHEUS_API_SERVICE_RECORD_SERVICE_RECORD_H_
 
+#include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -50,14 +57,18 @@ namespace alpheus::service {
 // On media, never renumber.
 enum class ServiceRecordKind : uint8_t {
   kAppend = 1,
-  kBatch = 2,  // several payloads, all or none
-  kOpen = 3,   // a client begins, with sequence 0
-  kClose = 4,  // a client ends; the sequence is its last
-  kTable = 5,  // clients whose own records may be cleaned
+  kBatch = 2,      // several payloads, all or none
+  kOpen = 3,       // a client begins, with sequence 0
+  kClose = 4,      // a client ends; the sequence is its last
+  kTable = 5,      // clients whose own records may be cleaned
+  kOpenByKey = 6,  // as kOpen, and the client may ask again by this key
+  kKeys = 7,       // keys of clients whose own records may be cleaned
 };
 
 inline constexpr size_t kEnvelopeBytes = 32;
 inline constexpr size_t kTableEntryBytes = 48;
+inline constexpr size_t kKeyBytes = 16;
+inline constexpr size_t kKeyEntryBytes = 32;
 // A body counts its payloads with 32 bits; more than this fit into no ring.
 inline constexpr size_t kBatchMax = size_t{1} << 20;
 
@@ -81,6 +92,10 @@ struct ClientId {
   // Epoch and LSN, such as 3/42.
   std::string ToString() const;
 };
+
+// What a client has drawn by lot to begin, so that it may ask for its name
+// again when the answer is lost.
+using ClientKey = std::array<std::byte, kKeyBytes>;
 
 struct Envelope {
   ServiceRecordKind kind = ServiceRecordKind::kAppend;
@@ -106,6 +121,14 @@ struct TableEntry {
   bool operator==(const TableEntry&) const = default;
 };
 
+// The key by which a client has begun.
+struct KeyEntry {
+  ClientId client;
+  ClientKey key;
+
+  bool operator==(const KeyEntry&) const = default;
+};
+
 void EncodeEnvelope(const Envelope& envelope,
                     std::span<std::byte, kEnvelopeBytes> out);
 
@@ -128,6 +151,11 @@ absl::StatusOr<std::vector<std::span<const std::byte>>> DecodeBatch(
 std::vector<std::byte> EncodeTable(std::span<const TableEntry> entries);
 // Errors: DataLoss.
 absl::StatusOr<std::vector<TableEntry>> DecodeTable(
+    std::span<const std::byte> body);
+
+std::vector<std::byte> EncodeKeys(std::span<const KeyEntry> entries);
+// Errors: DataLoss.
+absl::StatusOr<std::vector<KeyEntry>> DecodeKeys(
     std::span<const std::byte> body);
 
 // Returns one line for people.

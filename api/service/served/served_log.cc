@@ -82,6 +82,17 @@ void ServedLog::Settle(std::span<const Verdict> verdicts,
   service_.Settle(verdicts, by, done);
 }
 
+// The log may still have the callback when nobody uses it any more: it keeps
+// what the callback needs.
+void ServedLog::BeginRead(
+    Consistency consistency, Lsn through,
+    std::function<void(const absl::StatusOr<Lsn>&)> done) {
+  service_.BeginRead(
+      consistency, through,
+      [self = shared_from_this(), done = std::move(done)](
+          const absl::StatusOr<Lsn>& durable) { done(durable); });
+}
+
 void ServedLog::NoteTold(std::span<const Verdict> verdicts) {
   std::array<uint64_t, kFindingCount> numbers{};
   for (const Verdict& verdict : verdicts) {

@@ -15,7 +15,7 @@
 //
 // Invariants:
 //   SVD1. The log is not touched after Drain has returned: all that touches it
-//         has a Use.
+//         has a Use, or is a callback that the log itself runs.
 //   SVD2. A sleeper is woken once its record is durable, or once the log has
 //         failed or is drained. It may be woken earlier.
 // Thread safety: all members by many threads, but for Recover.
@@ -41,6 +41,7 @@
 #include "api/service/log/log_counts.h"
 #include "api/service/log/open_log.h"
 #include "api/service/log/service_log.h"
+#include "api/service/served/durable_waits.h"
 #include "log/base/ids.h"
 #include "log/base/mutex.h"
 #include "log/core/durability/persisted_by.h"
@@ -109,13 +110,20 @@ class ServedLog : public std::enable_shared_from_this<ServedLog> {
   Log& log() { return log_; }
   ServiceLog& service() { return service_; }
   LogCounts& counts() { return counts_; }
-  // Returns how many streams use the log.
+  // Returns how many streams use the log; and how many uses it has, theirs
+  // included.
   size_t guests();
+  uint32_t uses() const { return uses_.load(std::memory_order_relaxed); }
+  DurableWaits& waits() { return *waits_; }
 
   // As ServiceLog::Settle; also notes what was appended, and counts what
   // clients are told.
   void Settle(std::span<const Verdict> verdicts, std::optional<PersistedBy> by,
               const std::function<void(const absl::Status&)>& done);
+  // As ServiceLog::BeginRead. Whoever reads may leave the log before `done` is
+  // called.
+  void BeginRead(Consistency consistency, Lsn through,
+                 std::function<void(const absl::StatusOr<Lsn>&)> done);
   // Is called once records were appended that nobody settles.
   void NoteAppended();
   // Calls `wake` once: when the record of this LSN is durable, or the log has
@@ -129,7 +137,8 @@ class ServedLog : public std::enable_shared_from_this<ServedLog> {
       : log_(log),
         counts_(counts),
         records_(log),
-        service_(records_, log.report().epoch, &counts) {}
+        service_(records_, log.report().epoch, &counts),
+        waits_(std::make_shared<DurableWaits>(log)) {}
 
   void EndUse();
   void NoteTold(std::span<const Verdict> verdicts);
@@ -141,6 +150,7 @@ class ServedLog : public std::enable_shared_from_this<ServedLog> {
   LogCounts& counts_;
   OpenLog records_;
   ServiceLog service_;
+  const std::shared_ptr<DurableWaits> waits_;
   std::atomic<uint32_t> uses_{0};
   std::atomic<bool> is_drained_{false};
   std::atomic<bool> has_sleepers_{false};

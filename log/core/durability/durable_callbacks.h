@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // durable_callbacks: runs the callbacks that wait until replicas have persisted
-// a record: W of them, this process's own, or all in sync (persisted_by.h); and
-// those that wait for a confirmation of the epoch (RF6, replicated_forcer.h).
+// a record: W of them, this process's own, or all in sync (persisted_by.h);
+// those that wait for a confirmation of the epoch (RF6, replicated_forcer.h);
+// and those that wait until reservations go on that are held.
 //
-// Idea: callbacks wait in four heaps by a number: an LSN, or the number of a
-// round of confirmation. A thread that moves one of the four words, or finds
-// that the log failed, runs those that are due, with no lock held. So no extra
+// Idea: callbacks wait in five heaps by a number: an LSN, the number of a round
+// of confirmation, or how often reservations have gone on. A thread that moves
+// one of the five words, or finds that the log failed, runs those that are due,
+// with no lock held. So no extra
 // thread is needed, and the only added latency is the callbacks' own. Appends
 // pay nothing before the first callback is added.
 //
@@ -57,7 +59,8 @@ class DurableCallbacks final : public ProgressObserver {
   DurableCallbacks(const PersistedWords& words, const LogFailure& failure,
                    Progress& progress)
       : heaps_{Heap(words.own_replica), Heap(words.quorum),
-               Heap(words.all_in_sync), Heap(words.confirmed_round)},
+               Heap(words.all_in_sync), Heap(words.confirmed_round),
+               Heap(resumptions_)},
         failure_(failure),
         progress_(progress) {}
 
@@ -70,6 +73,17 @@ class DurableCallbacks final : public ProgressObserver {
   void AddConfirmation(uint64_t round, DurableCallback callback) {
     AddTo(kConfirmations, round, std::move(callback));
   }
+
+  // Runs `callback` once reservations have gone on so often, as Add.
+  void AddResumption(uint64_t number, DurableCallback callback) {
+    AddTo(kResumptions, number, std::move(callback));
+  }
+  // Returns how often reservations have gone on that were held.
+  uint64_t resumptions() const {
+    return resumptions_.load(std::memory_order_seq_cst);
+  }
+  // Notes that they go on; a Notify of the progress must follow.
+  void NoteResumed() { resumptions_.fetch_add(1, std::memory_order_seq_cst); }
 
   // Runs the callbacks that are due.
   void OnProgress() override;
@@ -117,8 +131,9 @@ class DurableCallbacks final : public ProgressObserver {
 
   static constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
 
-  // The heap behind those of PersistedBy.
+  // The heaps behind those of PersistedBy.
   static constexpr size_t kConfirmations = kPersistedByCount;
+  static constexpr size_t kResumptions = kConfirmations + 1;
 
   // Callbacks that wait for the same word. Guarded by mutex_, but for `first`.
   struct Heap {
@@ -140,7 +155,8 @@ class DurableCallbacks final : public ProgressObserver {
   Entry TakeFirst(Heap& heap) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunDue();
 
-  std::array<Heap, kConfirmations + 1> heaps_;  // first those of PersistedBy
+  std::atomic<uint64_t> resumptions_{0};
+  std::array<Heap, kResumptions + 1> heaps_;  // first those of PersistedBy
   const LogFailure& failure_;
   Progress& progress_;
   std::atomic<bool> observes_{false};

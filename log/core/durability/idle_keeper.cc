@@ -39,6 +39,7 @@ bool IdleKeeper<P>::WriteWatermark() {
   // left to do then either.
   (void)durability_.forcer().WriteIdleWatermark();
   reserver_.Unhold();
+  durability_.NoteResumed();
   progress_.Notify();
   return true;
 }

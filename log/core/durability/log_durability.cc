@@ -101,6 +101,16 @@ void LogDurability<P>::OnPersisted(PersistedBy by, Lsn lsn,
   CallAckPollerIfNeeded();
 }
 
+// The number is read first: who lets reservations go on does so, then raises
+// it.
+template <Persistence P>
+bool LogDurability<P>::OnResumed(DurableCallback callback) {
+  const uint64_t before = callbacks_.resumptions();
+  if (!parts_.reserver.IsHeld()) return false;
+  callbacks_.AddResumption(before + 1, std::move(callback));
+  return true;
+}
+
 // --- The end -----------------------------------------------------------------
 
 template <Persistence P>

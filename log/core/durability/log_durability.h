@@ -143,6 +143,12 @@ class LogDurability {
   // A log that has failed says so to `callback`.
   virtual void OnEpochConfirmed(DurableCallback callback) = 0;
 
+  // Calls `callback` once reservations go on. Returns false, and calls nothing,
+  // if none are held.
+  bool OnResumed(DurableCallback callback);
+  // Notes that they go on; a Notify of the progress must follow.
+  void NoteResumed() { callbacks_.NoteResumed(); }
+
   // Waits until W superlines have the published head.
   virtual absl::Status WaitHeadDurable(Deadline deadline) = 0;
   // Announces to the backups that everything is durable, and writes the last

@@ -62,6 +62,7 @@ class AnyRingLog {
   }
   virtual absl::Status ConfirmEpoch(Deadline deadline) = 0;
   virtual absl::Status OnEpochConfirmed(DurableCallback callback) = 0;
+  virtual absl::StatusOr<bool> OnResumed(DurableCallback callback) = 0;
   virtual absl::Status Cleanup(Lsn lsn) = 0;
   virtual absl::Status CleanupThrough(Lsn lsn) = 0;
   virtual absl::Status CleanupAll() = 0;
@@ -103,7 +104,8 @@ class AnyRingLog {
   //                 head; the log is of no more use)
   //   Resume        lets reservations continue, in whatever epoch; also before
   //                 HandRegion, and in place of Continue if the region is as it
-  //                 was
+  //                 was. Callers that wait are told after the Poll
+  //                 (ReplicationState::has_resumed)
   virtual bool TryHold() = 0;
   virtual bool IsAtRest() const = 0;
   virtual bool HasRoomForEpoch() const = 0;

@@ -301,6 +301,12 @@ absl::Status RingLog<P>::OnEpochConfirmed(DurableCallback callback) {
   return absl::OkStatus();
 }
 
+template <Persistence P>
+absl::StatusOr<bool> RingLog<P>::OnResumed(DurableCallback callback) {
+  ALPHEUS_RETURN_IF_ERROR(Usable());
+  return durability_->OnResumed(std::move(callback));
+}
+
 // --- Room --------------------------------------------------------------------
 
 template <Persistence P>
@@ -588,6 +594,7 @@ void RingLog<P>::Resume() {
   reclaimer_.UnholdHead();
   is_held_.store(false, std::memory_order_release);
   reserver_.Unhold();
+  durability_->NoteResumed();
 }
 
 // --- Scrubbing ---------------------------------------------------------------

@@ -138,6 +138,7 @@ class RingLog final : public AnyRingLog {
                            DurableCallback callback) override;
   absl::Status ConfirmEpoch(Deadline deadline) override;
   absl::Status OnEpochConfirmed(DurableCallback callback) override;
+  absl::StatusOr<bool> OnResumed(DurableCallback callback) override;
   absl::Status Cleanup(Lsn lsn) override;
   absl::Status CleanupThrough(Lsn lsn) override;
   absl::Status CleanupAll() override;

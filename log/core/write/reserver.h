@@ -124,6 +124,10 @@ class Reserver {
   // blocked already. Once nothing is exposed the caller is alone, too.
   bool TryHold();
   void Unhold();
+  // Returns whether reserving is blocked now.
+  bool IsHeld() const {
+    return (word_.load(std::memory_order_acquire) & kQuiescedBit) != 0;
+  }
 
  private:
   static constexpr int kLsnBits = 23;

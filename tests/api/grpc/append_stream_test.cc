@@ -135,6 +135,37 @@ TEST_F(AppendStreamTest, ExposureIsNotExceeded) {
   EXPECT_EQ(log_->Exposed(), 2u);
 }
 
+// SLG9. Each stream finds room for its request, and all send at once.
+TEST_F(AppendStreamTest, StreamsTogetherDoNotExceedTheExposureThatEachAllows) {
+  constexpr int kStreams = 8;
+  constexpr uint64_t kAllowed = 2;
+  std::vector<std::unique_ptr<LogClient>> clients;
+  for (int i = 0; i < kStreams; ++i) {
+    clients.push_back(std::make_unique<LogClient>(server_->address()));
+    ASSERT_TRUE(clients.back()->Open().ok());
+  }
+  ASSERT_EQ(log_->Exposed(), 0u);
+  std::atomic<uint64_t> done = 0;
+  std::vector<std::thread> threads;
+  for (const auto& client : clients) {
+    threads.emplace_back([&done, &client = *client] {
+      v1::AppendStreamRequest::Begin begin;
+      begin.set_durability(v1::DURABILITY_ACCEPTED);
+      begin.set_max_exposed(kAllowed);
+      AppendingStream stream(client, begin);
+      EXPECT_TRUE(stream.Send(1, {"a", "b"}));
+      EXPECT_TRUE(stream.Finish().ok());
+      for (const auto& refused : stream.answers.refused()) {
+        EXPECT_EQ(refused.code(), StatusCode::RESOURCE_EXHAUSTED);
+      }
+      done += stream.done;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(done, kAllowed);
+  EXPECT_EQ(log_->Exposed(), kAllowed);
+}
+
 TEST_F(AppendStreamTest, StreamThatBeginsWronglyEnds) {
   MustOpenClient();
   const auto end_of = [&](v1::AppendStreamRequest::Begin begin) {

@@ -32,6 +32,33 @@ TEST_F(LogCallsTest, WhatIsAppendedIsRead) {
   EXPECT_THAT(client_->ReadAll(), ElementsAre("a", "b"));
 }
 
+// Its answer was lost, and it asks again.
+TEST_F(LogCallsTest, ClientThatAsksAgainByItsKeyIsTheSame) {
+  const auto open = [&](const std::string& key) {
+    grpc::ClientContext context;
+    v1::OpenClientRequest request;
+    request.set_log("main");
+    request.set_key(key);
+    v1::OpenClientResponse opened;
+    const grpc::Status status =
+        client_->stub().OpenClient(&context, request, &opened);
+    EXPECT_EQ(status.ok(), key.size() == 16 || key.empty());
+    if (!status.ok()) {
+      EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+      EXPECT_THAT(status.error_message(), HasSubstr("a key of "));
+    }
+    EXPECT_EQ(opened.epoch() != 0, status.ok());
+    return opened.client().lsn();
+  };
+  const std::string key(16, '\0');
+  const uint64_t first = open(key);
+  EXPECT_EQ(open(key), first);
+  EXPECT_NE(open(std::string(16, 'x')), first);
+  EXPECT_NE(open(""), open(""));
+  for (const size_t size : {1, 15, 17}) open(std::string(size, 'x'));
+  EXPECT_EQ(logs_.Use("main")->service().clients(), 4u);
+}
+
 TEST_F(LogCallsTest, RepeatGetsItsFirstAnswer) {
   MustOpenClient();
   const v1::AppendResponse first = MustAppend("a");

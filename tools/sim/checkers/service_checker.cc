@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/bytes.h"
 
 namespace alpheus::sim {
 
@@ -22,6 +24,11 @@ Value Load(std::span<const std::byte> bytes, size_t offset) {
     std::memcpy(&value, bytes.data() + offset, sizeof(value));
   }
   return value;
+}
+
+bool Begins(ServiceRecordKind kind) {
+  return kind == ServiceRecordKind::kOpen ||
+         kind == ServiceRecordKind::kOpenByKey;
 }
 
 // 0: of none.
@@ -50,6 +57,8 @@ ServiceChecker::Record ServiceChecker::Read(
   } else if (record.kind == ServiceRecordKind::kBatch) {
     const size_t count = Load<uint32_t>(payload, kBody);
     record.token = Load<uint64_t>(payload, kBody + 4 * (1 + count));
+  } else if (record.kind == ServiceRecordKind::kOpenByKey) {
+    record.key = AsText(payload.subspan(kBody));
   }
   return record;
 }
@@ -107,10 +116,13 @@ void ServiceChecker::Insert(Lsn lsn, const Entry& entry) {
     return;
   }
   Record record = written->second;
-  if (record.kind == ServiceRecordKind::kTable) return;
-  if (record.kind == ServiceRecordKind::kOpen) {
-    record.client = {{entry.epoch, lsn}};
+  if (record.kind == ServiceRecordKind::kTable ||
+      record.kind == ServiceRecordKind::kKeys) {
+    return;
   }
+  if (Begins(record.kind)) record.client = {{entry.epoch, lsn}};
+  if (record.kind == ServiceRecordKind::kClose) ended_.insert(record.client);
+  JudgeBeginning(lsn, record);
   JudgeNumbers(lsn, record);
   JudgeToken(lsn, record);
   JudgeCopy(lsn, record);
@@ -118,9 +130,19 @@ void ServiceChecker::Insert(Lsn lsn, const Entry& entry) {
   requests_[lsn] = record.client;
 }
 
+void ServiceChecker::JudgeBeginning(Lsn lsn, const Record& record) {
+  if (record.kind != ServiceRecordKind::kOpenByKey) return;
+  const auto [at, is_new] = keys_.emplace(record.key, record.client);
+  if (is_new) return;
+  const ClientId before = std::exchange(at->second, record.client);
+  if (numbers_.contains(before) || ended_.contains(before)) return;
+  Violate("SVC9",
+          absl::StrCat("client ", before.ToString(), " began once more at LSN ",
+                       lsn.value, ", by the same key"));
+}
+
 void ServiceChecker::JudgeNumbers(Lsn lsn, const Record& record) {
-  if (record.kind == ServiceRecordKind::kOpen ||
-      record.kind == ServiceRecordKind::kClose) {
+  if (Begins(record.kind) || record.kind == ServiceRecordKind::kClose) {
     return;
   }
   std::map<uint64_t, Lsn>& numbers = numbers_[record.client];

@@ -28,6 +28,8 @@
 //   SVC8. A linearizable read shows each record that anybody knew to be durable
 //         when it was sent: a client of the log, an opening or a tail
 //         (P-INV-23).
+//   SVC9. No two clients that have begun by one key are in the log, if the
+//         first one had neither a request nor an end there.
 // Not checked: that a refusal is as new as the answers that its client had
 // seen. A primary that is deposed and does not know it may refuse by an older
 // log (docs/design/service.md#what-comes-of-a-request); such answers are
@@ -117,6 +119,7 @@ class ServiceChecker {
     uint64_t sequence = 0;
     uint64_t token = 0;   // 0: of no request
     CopyNumber copy = 0;  // 0: of no request
+    std::string key;      // kOpenByKey
   };
   struct Entry {
     Epoch epoch;
@@ -128,6 +131,7 @@ class ServiceChecker {
 
   // Notes that this record is in the log for good.
   void Insert(Lsn lsn, const Entry& entry);
+  void JudgeBeginning(Lsn lsn, const Record& record);
   void JudgeNumbers(Lsn lsn, const Record& record);
   void JudgeToken(Lsn lsn, const Record& record);
   void JudgeConditions(Lsn lsn, const Record& record);
@@ -147,6 +151,8 @@ class ServiceChecker {
   // The log, from its first record on; what was cleaned stays here.
   std::map<Lsn, Entry> log_;
   std::map<service::ClientId, std::map<uint64_t, Lsn>> numbers_;
+  std::map<std::string, service::ClientId> keys_;  // the last ones
+  std::set<service::ClientId> ended_;
   std::map<uint64_t, Lsn> tokens_;
   std::map<Lsn, service::ClientId> requests_;  // records of clients
   std::map<Key, Request> sent_;

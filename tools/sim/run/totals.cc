@@ -123,9 +123,11 @@ std::string Describe(const Totals& totals) {
       "released   %12d replicas by primaries, to who opened the log\n"
       "malformed  %12d, %d refused; %d guessed keys\n"
       "WAL files  %12d found by openings; %d syncs, %d removed\n"
-      "service    %12d clients, %d requests; %d resumed, %d requests found, %d "
+      "service    %12d clients, %d by a key that had begun; %d requests; %d "
+      "resumed, %d requests found, %d "
       "copies given up, %d superseded; %d refused for a condition, %d by a log "
-      "of before; %d cleanings; %d reads, %d of what a process has, %d of "
+      "of before; %d held up; %d cleanings; %d reads, %d of what a process "
+      "has, %d of "
       "these by a log of before\n"
       "confirmed  %12d calls, beside reads of the service\n",
       counters.scrubs, counters.own_scrubs, counters.repaired_places,
@@ -133,12 +135,14 @@ std::string Describe(const Totals& totals) {
       counters.regions_released, counters.malformed_requests,
       counters.malformed_refused, counters.guessed_keys,
       counters.wal_files_found, counters.wal_syncs, counters.wal_files_removed,
-      counters.service_clients, counters.service_requests,
-      counters.service_resumed, counters.service_settled, counters.service_lost,
+      counters.service_clients, counters.service_begun_again,
+      counters.service_requests, counters.service_resumed,
+      counters.service_settled, counters.service_lost,
       counters.service_superseded, counters.service_mismatches,
-      counters.service_late_mismatches, counters.service_cleanings,
-      counters.service_reads, counters.service_local_reads,
-      counters.service_old_reads, counters.confirmations);
+      counters.service_late_mismatches, counters.service_held_up,
+      counters.service_cleanings, counters.service_reads,
+      counters.service_local_reads, counters.service_old_reads,
+      counters.confirmations);
   absl::StrAppendFormat(&text,
                         "events     %12d, %.0f/s per core\n"
                         "time       %12.3f virtual seconds in %.3f of a core\n",

@@ -167,6 +167,7 @@ class World {
     uint64_t left_broken = 0;  // these machines
     // Clients of the service:
     uint64_t service_clients = 0;          // that began
+    uint64_t service_begun_again = 0;      // of these, by the same key
     uint64_t service_requests = 0;         // sent, each time
     uint64_t service_resumed = 0;          // clients
     uint64_t service_settled = 0;          // requests that these have found
@@ -174,6 +175,7 @@ class World {
     uint64_t service_superseded = 0;       // copies that were refused for it
     uint64_t service_mismatches = 0;       // refusals for a condition
     uint64_t service_late_mismatches = 0;  // of these, by a log of before
+    uint64_t service_held_up = 0;          // messages, by a change of members
     uint64_t service_cleanings = 0;
     uint64_t confirmations = 0;        // calls of programs that were OK
     uint64_t service_reads = 0;        // linearizable ones that were answered

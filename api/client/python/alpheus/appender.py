@@ -24,6 +24,7 @@ from __future__ import annotations
 import collections
 import concurrent.futures
 import functools
+import os
 import random
 import threading
 import time
@@ -95,6 +96,7 @@ class Appender:
         self._options = options
         self._watchdog = watchdog
         self._search = nodes.new_search()  # of the thread
+        self._key = os.urandom(16)  # by which the client begins
         self._stream_backoff = Backoff(options.rests, random.random)
         self._room_backoff = Backoff(options.room_rests, random.random)
         self._lock = threading.Lock()  # guards all below
@@ -276,8 +278,10 @@ class Appender:
             self._resume(stub)
 
     def _open(self, stub: pb_grpc.LogServiceStub) -> None:
+        # Each time the same key: an answer may have been lost.
         opened = self._ask(stub.OpenClient,
-                           pb.OpenClientRequest(log=self._options.log))
+                           pb.OpenClientRequest(log=self._options.log,
+                                                key=self._key))
         with self._lock:
             self._session.opened(wire.place_of(opened.client), opened.epoch)
 

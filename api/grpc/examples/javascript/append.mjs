@@ -18,6 +18,7 @@
 // docs/design/service.md says why nothing is sent again before ResumeClient.
 import * as grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
+import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -140,6 +141,7 @@ class Appender {
     );
     this.metadata = metadata; // of each call
     this.said = ""; // by the last node that was of no use
+    this.key = randomBytes(16); // by which it begins
     this.client = null; // its name, once it has begun
     this.epoch = "0"; // the latest one in which anything was sent
     this.nextSequence = 1n;
@@ -218,7 +220,8 @@ class Appender {
   // carry.
   async begin(node) {
     if (this.client === null) {
-      const opened = await this.call(node, "OpenClient", {});
+      // Each time the same key: an answer may have been lost.
+      const opened = await this.call(node, "OpenClient", { key: this.key });
       this.client = opened.client;
       this.epoch = opened.epoch;
       return "0";

@@ -27,13 +27,16 @@ namespace {
 
 using Stream = ScriptedPrimary::Stream;
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::ElementsAre;
 
 class AppendDriverTest : public ::testing::Test {
  protected:
-  void Start(std::deque<Stream> script, size_t message_bytes_max = 1'000) {
+  void Start(std::deque<Stream> script, size_t message_bytes_max = 1'000,
+             int lost_openings = 0) {
     const bool has_script = !script.empty();
-    primary_ = std::make_unique<ScriptedPrimary>(std::move(script));
+    primary_ =
+        std::make_unique<ScriptedPrimary>(std::move(script), lost_openings);
     client::LogClientOptions options;
     options.addresses = {primary_->address()};
     options.stall_ms = kPatienceMs;
@@ -89,6 +92,21 @@ TEST_F(AppendDriverTest, SilentPrimaryThatHasTheRequestIsBelieved) {
   EXPECT_TRUE(Append("a").ok());
   EXPECT_TRUE(Append("b").ok());
   EXPECT_THAT(primary_->appended(), ElementsAre("a", "b"));
+}
+
+// ADR7. The primary has begun the client each time, and could not say so.
+TEST_F(AppendDriverTest, ClientWhoseBeginningIsNotAnsweredAsksByTheSameKey) {
+  Start({}, 1'000, /*lost_openings=*/2);
+  EXPECT_TRUE(Append("a").ok());
+  const std::vector<std::string> keys = primary_->keys();
+  ASSERT_EQ(keys.size(), 3u);
+  EXPECT_EQ(keys[0].size(), 16u);
+  EXPECT_THAT(keys, Each(keys[0]));
+  const std::string before = keys[0];
+  client_.reset();
+  Start({});
+  EXPECT_TRUE(Append("a").ok());
+  EXPECT_NE(primary_->keys().at(0), before) << "another client";
 }
 
 // ADR4.

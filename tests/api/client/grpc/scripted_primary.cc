@@ -18,8 +18,8 @@ void SetPlace(uint64_t lsn, v1::Place* place) {
 
 }  // namespace
 
-ScriptedPrimary::ScriptedPrimary(std::deque<Stream> script)
-    : script_(std::move(script)) {
+ScriptedPrimary::ScriptedPrimary(std::deque<Stream> script, int lost_openings)
+    : script_(std::move(script)), lost_openings_(lost_openings) {
   grpc::ServerBuilder builder;
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
                            &port_);
@@ -46,6 +46,11 @@ std::vector<std::string> ScriptedPrimary::messages() const {
   return messages_;
 }
 
+std::vector<std::string> ScriptedPrimary::keys() const {
+  const std::lock_guard lock(mutex_);
+  return keys_;
+}
+
 int ScriptedPrimary::streams() const {
   const std::lock_guard lock(mutex_);
   return streams_;
@@ -56,9 +61,17 @@ int ScriptedPrimary::closed() const {
   return closed_;
 }
 
-grpc::Status ScriptedPrimary::OpenClient(
-    Context* /*context*/, const v1::OpenClientRequest* /*request*/,
-    v1::OpenClientResponse* response) {
+grpc::Status ScriptedPrimary::OpenClient(Context* /*context*/,
+                                         const v1::OpenClientRequest* request,
+                                         v1::OpenClientResponse* response) {
+  {
+    const std::lock_guard lock(mutex_);
+    keys_.push_back(request->key());
+    if (lost_openings_ > 0) {
+      --lost_openings_;
+      return {grpc::StatusCode::UNAVAILABLE, "the connection ended"};
+    }
+  }
   SetPlace(kOpenLsn, response->mutable_client());
   response->set_epoch(kEpoch);
   return grpc::Status::OK;

@@ -29,8 +29,10 @@ class ScriptedPrimary final : public v1::LogService::Service {
     kEnds,              // when its first request comes
   };
 
-  // `script`: the first streams; all others answer.
-  explicit ScriptedPrimary(std::deque<Stream> script = {});
+  // `script`: the first streams; all others answer. The answers to the first
+  // `lost_openings` calls of OpenClient are lost.
+  explicit ScriptedPrimary(std::deque<Stream> script = {},
+                           int lost_openings = 0);
   ~ScriptedPrimary() override;
 
   std::string address() const;
@@ -38,6 +40,8 @@ class ScriptedPrimary final : public v1::LogService::Service {
   std::vector<std::string> appended() const;
   // The same by message, joined: those of one message are one text.
   std::vector<std::string> messages() const;
+  // Keys of the calls of OpenClient, each time.
+  std::vector<std::string> keys() const;
   // How many streams began, and how many clients were closed.
   int streams() const;
   int closed() const;
@@ -63,6 +67,8 @@ class ScriptedPrimary final : public v1::LogService::Service {
   std::deque<Stream> script_;
   std::vector<std::string> appended_;
   std::vector<std::string> messages_;
+  std::vector<std::string> keys_;
+  int lost_openings_ = 0;
   uint64_t resumption_ = 0;
   int streams_ = 0;
   int closed_ = 0;

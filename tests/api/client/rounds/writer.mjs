@@ -10,6 +10,7 @@
 // that appended one of them after all would be seen.
 import * as grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
+import { randomBytes } from "node:crypto";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -35,6 +36,7 @@ class Writer {
   #log;
   #stallMs;
   #nodes;
+  #key = randomBytes(16); // by which it begins
   #client = null; // its name, once it has begun
   #epoch = 0; // the latest one in which anything was sent
   #resumption = 0;
@@ -107,8 +109,8 @@ class Writer {
   // Begins the client, or learns what became of its records.
   async #begin(node) {
     if (this.#client === null) {
-      // A client whose beginning was not answered takes room, and nothing else.
-      const opened = await this.#call(node, "OpenClient", {});
+      // Each time the same key: an answer may have been lost.
+      const opened = await this.#call(node, "OpenClient", { key: this.#key });
       this.#client = opened.client;
       this.#epoch = opened.epoch;
       return;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,13 @@ class WrittenLog {
   // Begins a client.
   ClientId Open() {
     return {{Epoch(3), Append(ServiceRecordKind::kOpen, {}, 0)}};
+  }
+  ClientId OpenByKey(const ClientKey& key) {
+    return {{Epoch(3), Write({{ServiceRecordKind::kOpenByKey, 0, {}, 0},
+                              {key.begin(), key.end()}})}};
+  }
+  Lsn SaveKeys(const std::vector<KeyEntry>& entries) {
+    return Write({{ServiceRecordKind::kKeys, 0, {}, 0}, EncodeKeys(entries)});
   }
   Lsn Append(ServiceRecordKind kind, ClientId client, uint64_t sequence) {
     return Write({{kind, 0, client, sequence}, {}});
@@ -193,6 +201,57 @@ TEST(ClientTableTest, OpeningKnowsAllThatTheTableKnew) {
       }
     }
   }
+}
+
+constexpr ClientKey kFirstKey = {std::byte{7}};
+constexpr ClientKey kOtherKey = {std::byte{8}};
+
+// CLT4. It has a request, so it has heard its name.
+TEST(ClientTableTest, KeyFindsItsClientUntilItsRecordIsCleaned) {
+  WrittenLog log;
+  const ClientId client = log.OpenByKey(kFirstKey);
+  EXPECT_EQ(log.table.FindByKey(kFirstKey), client);
+  EXPECT_EQ(log.table.FindByKey(kOtherKey), std::nullopt);
+  EXPECT_EQ(log.Read().FindByKey(kFirstKey), client);
+  const Lsn request = log.Append(ServiceRecordKind::kAppend, client, 1);
+  EXPECT_EQ(log.table.FindByKey(kFirstKey), client);
+  EXPECT_THAT(log.table.KeysToSaveBefore(request - 1), IsEmpty());
+  log.CleanThrough(request - 1);
+  EXPECT_EQ(log.table.FindByKey(kFirstKey), std::nullopt);
+  EXPECT_EQ(log.table.keys(), 0u);
+  EXPECT_EQ(log.Read().FindByKey(kFirstKey), std::nullopt);
+  EXPECT_NE(log.table.Find(client), nullptr);
+}
+
+// CLT4. The answer may have been lost.
+TEST(ClientTableTest, KeyOfAClientWithoutARequestIsSaved) {
+  WrittenLog log;
+  const ClientId client = log.OpenByKey(kFirstKey);
+  const std::vector<KeyEntry> keys = log.table.KeysToSaveBefore(Lsn(1));
+  ASSERT_THAT(keys, ElementsAre(KeyEntry{client, kFirstKey}));
+  log.SaveTable(log.table.ToSaveBefore(Lsn(1)));
+  const Lsn saved = log.SaveKeys(keys);
+  EXPECT_THAT(log.table.KeysToSaveBefore(Lsn(1)), IsEmpty());
+  log.CleanThrough(Lsn(1));
+  EXPECT_EQ(log.table.FindByKey(kFirstKey), client);
+  EXPECT_EQ(log.Read().FindByKey(kFirstKey), client);
+  EXPECT_THAT(log.table.KeysToSaveBefore(saved),
+              ElementsAre(KeyEntry{client, kFirstKey}))
+      << "the record that has it goes";
+}
+
+TEST(ClientTableTest, ClientThatHasEndedIsFoundByNoKey) {
+  WrittenLog log;
+  const ClientId first = log.OpenByKey(kFirstKey);
+  log.Append(ServiceRecordKind::kClose, first, 0);
+  EXPECT_EQ(log.table.FindByKey(kFirstKey), std::nullopt);
+  const ClientId second = log.OpenByKey(kFirstKey);
+  EXPECT_EQ(log.table.FindByKey(kFirstKey), second);
+  // Of before the end, and of nobody.
+  log.SaveKeys({{first, kFirstKey}, {{PlaceAt(99)}, kOtherKey}});
+  EXPECT_EQ(log.table.FindByKey(kFirstKey), second);
+  EXPECT_EQ(log.table.FindByKey(kOtherKey), std::nullopt);
+  EXPECT_EQ(log.Read().FindByKey(kFirstKey), second);
 }
 
 }  // namespace

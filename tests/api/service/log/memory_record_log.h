@@ -37,6 +37,7 @@ class MemoryRecordLog final : public RecordLog {
       std::span<const std::span<const std::byte>> parts) override {
     if (on_append) on_append();
     if (!refusal.ok()) return refusal;
+    if (is_held_) return absl::DeadlineExceededError("held");
     Record record = {{epoch_, next_lsn()}, {}};
     for (const auto part : parts) record.payload.append(AsText(part));
     if (record.payload.size() > payload_bytes_max()) {
@@ -67,6 +68,13 @@ class MemoryRecordLog final : public RecordLog {
     if (!failure_.ok()) return failure_;
     confirmations_.push_back(std::move(callback));
     return absl::OkStatus();
+  }
+  absl::StatusOr<bool> OnResumed(
+      std::function<void(const absl::Status&)> callback) override {
+    if (!failure_.ok()) return failure_;
+    if (!is_held_) return false;
+    resumptions_.push_back(std::move(callback));
+    return true;
   }
   absl::Status CleanupThrough(Lsn lsn) override {
     const auto end = std::ranges::find_if(
@@ -107,6 +115,14 @@ class MemoryRecordLog final : public RecordLog {
     for (const auto& callback : asked) callback(absl::OkStatus());
     return asked.size();
   }
+  // The members change: nothing is appended.
+  void Hold() { is_held_ = true; }
+  void Resume() {
+    is_held_ = false;
+    for (const auto& callback : std::exchange(resumptions_, {})) {
+      callback(absl::OkStatus());
+    }
+  }
   // Another process opens the log.
   void Fail() {
     failure_ = absl::AbortedError("the log lost its epoch");
@@ -117,11 +133,15 @@ class MemoryRecordLog final : public RecordLog {
     for (const auto& callback : std::exchange(confirmations_, {})) {
       callback(failure_);
     }
+    for (const auto& callback : std::exchange(resumptions_, {})) {
+      callback(failure_);
+    }
   }
   // The process ends: no callback runs any more.
   void End() {
     waiting_.clear();
     confirmations_.clear();
+    resumptions_.clear();
   }
   // Returns the log as a later primary opens it, with its records up to `end`,
   // which may be more than were durable.
@@ -167,6 +187,8 @@ class MemoryRecordLog final : public RecordLog {
            std::multimap<Lsn, std::function<void(const absl::Status&)>>>
       waiting_;
   std::vector<std::function<void(const absl::Status&)>> confirmations_;
+  bool is_held_ = false;
+  std::vector<std::function<void(const absl::Status&)>> resumptions_;
 };
 
 }  // namespace alpheus::service

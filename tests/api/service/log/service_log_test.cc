@@ -28,6 +28,8 @@ constexpr Epoch kEpoch(5);
 
 class ServiceLogTest : public ::testing::Test {
  protected:
+  static constexpr ClientKey kKey = {std::byte{7}};
+
   ServiceLogTest() { client_ = Begun(); }
 
   ClientId Begun() {
@@ -111,6 +113,70 @@ TEST_F(ServiceLogTest, RequestIsAppendedAndSettledOnceItIsDurable) {
   EXPECT_EQ(record->envelope,
             (Envelope{ServiceRecordKind::kAppend, 0, client_, 1}));
   EXPECT_EQ(AsText(record->body), "hello");
+}
+
+// A change of the members holds the log. First what is under way becomes
+// durable; then the log says when it goes on.
+TEST_F(ServiceLogTest, RequestThatTheLogHoldsUpIsJudgedOnceItGoesOn) {
+  int told = 0;
+  const auto tell = [&] { ++told; };
+  EXPECT_EQ(Append(1, 1).finding, Finding::kAppended);
+  log_->Hold();
+  EXPECT_EQ(Append(2, 1).finding, Finding::kHeldUp);
+  EXPECT_TRUE(service_->AwaitRoom(tell));
+  EXPECT_EQ(log_->forced(), Lsn(2));
+  EXPECT_EQ(told, 0);
+  log_->MakeAllDurable();
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(Append(2, 1).finding, Finding::kHeldUp);
+  EXPECT_TRUE(service_->AwaitRoom(tell));
+  EXPECT_EQ(told, 1);
+  log_->Resume();
+  EXPECT_EQ(told, 2);
+  EXPECT_EQ(Append(2, 1).finding, Finding::kAppended);
+  log_->MakeAllDurable();
+  EXPECT_FALSE(service_->AwaitRoom(tell)) << "nothing is under way";
+  EXPECT_EQ(log_->records().size(), 3u) << "the beginning, and two requests";
+}
+
+TEST_F(ServiceLogTest, WhoWaitsForRoomHearsOfALogThatFails) {
+  int told = 0;
+  log_->MakeAllDurable();
+  log_->Hold();
+  EXPECT_TRUE(service_->AwaitRoom([&] { ++told; }));
+  log_->Fail();
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(Append(1, 1).finding, Finding::kFailed);
+  EXPECT_TRUE(service_->AwaitRoom([&] { ++told; }));
+  EXPECT_EQ(told, 2);
+}
+
+// SLG9: two streams look at the log, and both find one free place. Each request
+// is judged when it is appended.
+TEST_F(ServiceLogTest, ExposureIsJudgedByTheLogOfThatMoment) {
+  log_->MakeAllDurable();
+  EXPECT_EQ(Append({.client = client_, .number = {1, 1}, .max_exposed = 1}, "a")
+                .finding,
+            Finding::kAppended);
+  EXPECT_EQ(Append({.client = client_, .number = {2, 1}, .max_exposed = 1}, "b")
+                .finding,
+            Finding::kTooExposed);
+  EXPECT_EQ(Append({.client = client_, .number = {1, 1}, .max_exposed = 1}, "a")
+                .finding,
+            Finding::kRepeated)
+      << "a repeat exposes nothing";
+  EXPECT_EQ(Append({.client = client_, .number = {2, 1}, .max_exposed = 2}, "b")
+                .finding,
+            Finding::kAppended);
+  EXPECT_EQ(Append(3, 1).finding, Finding::kAppended) << "without a limit";
+  log_->MakeDurable(Lsn(3));
+  EXPECT_EQ(Append({.client = client_, .number = {4, 1}, .max_exposed = 1}, "d")
+                .finding,
+            Finding::kTooExposed);
+  log_->MakeAllDurable();
+  EXPECT_EQ(Append({.client = client_, .number = {4, 1}, .max_exposed = 1}, "d")
+                .finding,
+            Finding::kAppended);
 }
 
 // P-Z6: a repeat of a request whose record is not durable yet.
@@ -283,7 +349,7 @@ TEST_F(ServiceLogTest, RefusedRequestsWriteNothing) {
   log_->refusal = absl::ResourceExhaustedError("full");
   EXPECT_EQ(Append(2, 1).finding, Finding::kNoRoom);
   log_->refusal = absl::DeadlineExceededError("would wait");
-  EXPECT_EQ(Append(2, 1).finding, Finding::kNoRoom);
+  EXPECT_EQ(Append(2, 1).finding, Finding::kHeldUp);
   log_->refusal = absl::OkStatus();
   EXPECT_EQ(Append(kPlacesMax + 1, 1).finding, Finding::kTooMany);
   const AppendRequest empty = {.client = client_, .number = {2, 1}};
@@ -444,6 +510,76 @@ TEST_F(ServiceLogTest, LastRequestIsNotCleaned) {
             Finding::kAppended);
 }
 
+// SLG10: its first answer was lost.
+TEST_F(ServiceLogTest, ClientThatBeginsAgainByItsKeyIsTheSame) {
+  const Verdict first = service_->Open(kEpoch, kKey);
+  ASSERT_EQ(first.finding, Finding::kAppended);
+  const Verdict again = service_->Open(kEpoch, kKey);
+  EXPECT_EQ(again.finding, Finding::kRepeated);
+  EXPECT_EQ(again.place, first.place);
+  const auto settled = Settled(again);
+  EXPECT_FALSE(settled->has_value()) << "its record is not durable yet";
+  log_->MakeAllDurable();
+  EXPECT_EQ(*settled, absl::OkStatus());
+  EXPECT_EQ(service_->clients(), 2u);
+  EXPECT_NE(service_->Open(kEpoch).place, first.place);
+  const ClientKey other = {std::byte{8}};
+  EXPECT_EQ(service_->Open(kEpoch, other).finding, Finding::kAppended);
+  EXPECT_EQ(service_->Open(kEpoch + 1, kKey).finding, Finding::kWrongEpoch);
+  const Verdict request =
+      Append({.client = {*first.place}, .number = {1, 1}}, "text");
+  EXPECT_EQ(request.finding, Finding::kAppended);
+}
+
+TEST_F(ServiceLogTest, ClientBeginsOnceAlsoWithALaterPrimary) {
+  const Place place = *service_->Open(kEpoch, kKey).place;
+  FailOver(place.lsn);
+  const Verdict again = service_->Open(service_->epoch(), kKey);
+  EXPECT_EQ(again.finding, Finding::kRepeated);
+  EXPECT_EQ(again.place, place);
+  EXPECT_EQ(again.settled_with, place.lsn);
+  // The record of the beginning is lost.
+  FailOver(place.lsn - 1);
+  const Verdict anew = service_->Open(service_->epoch(), kKey);
+  EXPECT_EQ(anew.finding, Finding::kAppended);
+  EXPECT_NE(anew.place, place);
+}
+
+// CLT4: the record of its beginning is cleaned before it asks again.
+TEST_F(ServiceLogTest, ClientBeginsOnceAlsoIfTheLogIsCleanedMeanwhile) {
+  const Place place = *service_->Open(kEpoch, kKey).place;
+  Append(1, 1);
+  log_->MakeAllDurable();
+  const auto cleaned = CleanedThrough(place.lsn);
+  log_->MakeAllDurable();
+  ASSERT_EQ(*cleaned, absl::OkStatus());
+  ASSERT_GT(log_->head_lsn(), place.lsn);
+  EXPECT_EQ(service_->Open(kEpoch, kKey).place, place);
+  FailOver(log_->next_lsn() - 1);
+  EXPECT_EQ(service_->Open(service_->epoch(), kKey).place, place);
+  EXPECT_EQ(Append({.client = {place}, .number = {1, 1}}, "text").finding,
+            Finding::kAppended);
+}
+
+TEST_F(ServiceLogTest, KeysThatNoRecordHoldsBecomeSeveral) {
+  std::vector<Place> places;
+  for (int i = 0; i < 40; ++i) {
+    const ClientKey key = {static_cast<std::byte>(i)};
+    places.push_back(*service_->Open(kEpoch, key).place);
+  }
+  Append(1, 1);
+  log_->MakeAllDurable();
+  const auto cleaned = CleanedThrough(places.back().lsn);
+  log_->MakeAllDurable();
+  ASSERT_EQ(*cleaned, absl::OkStatus());
+  FailOver(log_->next_lsn() - 1);
+  for (int i = 0; i < 40; ++i) {
+    const ClientKey key = {static_cast<std::byte>(i)};
+    EXPECT_EQ(service_->Open(service_->epoch(), key).place,
+              places[static_cast<size_t>(i)]);
+  }
+}
+
 TEST_F(ServiceLogTest, WhatWasNeverAssignedIsNotCleaned) {
   log_->MakeAllDurable();
   const auto cleaned = CleanedThrough(Lsn(2));
@@ -483,9 +619,10 @@ TEST_F(ServiceLogTest, TablesThatNoRecordHoldsBecomeSeveral) {
 TEST_F(ServiceLogTest, RequestsLeaveRoomForATable) {
   Begun();
   log_->MakeAllDurable();
-  // A request of 4 bytes, and a table of 3 clients, twice each with 128 bytes
-  // around them.
-  const uint64_t enough = 2 * (32 + 4 + 128) + 2 * (32 + 3 * 48 + 128);
+  // A request of 4 bytes, a table of 3 clients, and a key, twice each with 128
+  // bytes around them.
+  const uint64_t enough =
+      2 * (32 + 4 + 128) + 2 * (32 + 3 * 48 + 128) + 2 * (32 + 32 + 128);
   log_->room = enough - 1;
   EXPECT_EQ(Append(1, 1).finding, Finding::kNoRoom);
   log_->room = 0;

@@ -36,10 +36,21 @@ absl::StatusOr<ServiceRecord> Decoded(std::string_view payload) {
 }
 
 Envelope Of(ServiceRecordKind kind, uint64_t sequence) {
-  const bool is_table = kind == ServiceRecordKind::kTable;
-  const bool is_of_client = !is_table && kind != ServiceRecordKind::kOpen;
+  const bool is_table =
+      kind == ServiceRecordKind::kTable || kind == ServiceRecordKind::kKeys;
+  const bool is_of_client = !is_table && kind != ServiceRecordKind::kOpen &&
+                            kind != ServiceRecordKind::kOpenByKey;
   return {kind, is_table ? 0 : 7U, is_of_client ? kNamed : ClientId(),
           sequence};
+}
+
+// A key of these bytes: `first`, and those that follow.
+ClientKey KeyFrom(int first) {
+  ClientKey key;
+  for (size_t i = 0; i < key.size(); ++i) {
+    key[i] = static_cast<std::byte>(first + static_cast<int>(i));
+  }
+  return key;
 }
 
 std::string TableText(const std::vector<TableEntry>& entries) {
@@ -65,6 +76,16 @@ TEST(ServiceRecordTest, BytesAreThoseOfTheFormat) {
                         "\x43\x00\x00\x00\x00\x00\x00\x00"
                         "\x01\x00\x00\x00\x00\x00\x00\x00",
                         48));
+  EXPECT_EQ(AsText(EncodeKeys({{{kNamed, KeyFrom(0x51)}}})),
+            std::string_view("\x08\x07\x06\x05\x04\x03\x02\x01"
+                             "\x18\x17\x16\x15\x14\x13\x12\x11"
+                             "\x51\x52\x53\x54\x55\x56\x57\x58"
+                             "\x59\x5a\x5b\x5c\x5d\x5e\x5f\x60",
+                             32));
+  EXPECT_EQ(Encoded({.kind = ServiceRecordKind::kOpenByKey}).substr(0, 4),
+            "AS\x01\x06");
+  EXPECT_EQ(Encoded({.kind = ServiceRecordKind::kKeys}).substr(0, 4),
+            "AS\x01\x07");
   const std::string_view one = "a";
   const std::string_view two = "bcd";
   EXPECT_EQ(AsText(EncodeBatchHead({{AsBytes(one), AsBytes(two)}})),
@@ -76,6 +97,7 @@ TEST(ServiceRecordTest, BytesAreThoseOfTheFormat) {
 
 TEST(ServiceRecordTest, EveryKindIsReadBack) {
   const std::string entry(kTableEntryBytes, 'x');
+  const std::string key(kKeyBytes, 'k');
   for (const auto& [kind, sequence, body] :
        std::vector<std::tuple<ServiceRecordKind, uint64_t, std::string>>{
            {ServiceRecordKind::kAppend, 1, ""},
@@ -84,15 +106,18 @@ TEST(ServiceRecordTest, EveryKindIsReadBack) {
            {ServiceRecordKind::kOpen, 0, ""},
            {ServiceRecordKind::kClose, 0, ""},
            {ServiceRecordKind::kClose, 9, ""},
-           {ServiceRecordKind::kTable, 0, entry}}) {
+           {ServiceRecordKind::kTable, 0, entry},
+           {ServiceRecordKind::kOpenByKey, 0, key},
+           {ServiceRecordKind::kKeys, 0, key + key}}) {
     const std::string payload = Encoded(Of(kind, sequence), body);
     const absl::StatusOr<ServiceRecord> record = Decoded(payload);
     ASSERT_TRUE(record.ok()) << record.status();
     EXPECT_EQ(record->envelope, Of(kind, sequence));
     EXPECT_EQ(AsText(record->body), body);
+    const bool is_table =
+        kind == ServiceRecordKind::kTable || kind == ServiceRecordKind::kKeys;
     EXPECT_THAT(DescribeServiceRecord(*record),
-                HasSubstr(kind == ServiceRecordKind::kTable ? "1 clients"
-                                                            : "sequence"));
+                HasSubstr(is_table ? "1 clients" : "sequence"));
   }
 }
 
@@ -107,7 +132,7 @@ TEST(ServiceRecordTest, OtherPayloadsAreRefused) {
   std::string later = good;
   later[2] = 2;
   EXPECT_EQ(Decoded(later).status().code(), Code::kUnimplemented);
-  for (const char kind : {'\x00', '\x06', '\xff'}) {
+  for (const char kind : {'\x00', '\x08', '\xff'}) {
     std::string unknown = good;
     unknown[3] = kind;
     EXPECT_EQ(Decoded(unknown).status().code(), Code::kUnimplemented);
@@ -117,7 +142,9 @@ TEST(ServiceRecordTest, OtherPayloadsAreRefused) {
 TEST(ServiceRecordTest, RecordsThatNoServiceWritesAreDamage) {
   const Envelope of_nobody = {ServiceRecordKind::kAppend, 0, {}, 1};
   const Envelope tagged_table = {ServiceRecordKind::kTable, 1, {}, 0};
+  const Envelope tagged_keys = {ServiceRecordKind::kKeys, 1, {}, 0};
   const Envelope named = {ServiceRecordKind::kOpen, 0, kNamed, 0};
+  const std::string key(kKeyBytes, 'k');
   const std::string entry(kTableEntryBytes, 'x');
   for (const std::string& payload :
        {Encoded(of_nobody), Encoded(Of(ServiceRecordKind::kAppend, 0)),
@@ -127,7 +154,14 @@ TEST(ServiceRecordTest, RecordsThatNoServiceWritesAreDamage) {
         Encoded(Of(ServiceRecordKind::kTable, 1), entry),
         Encoded(Of(ServiceRecordKind::kTable, 0)),
         Encoded(Of(ServiceRecordKind::kTable, 0), entry + "x"),
-        Encoded(tagged_table, entry), Encoded(named)}) {
+        Encoded(tagged_table, entry), Encoded(named),
+        Encoded(Of(ServiceRecordKind::kOpenByKey, 0)),
+        Encoded(Of(ServiceRecordKind::kOpenByKey, 1), key),
+        Encoded(Of(ServiceRecordKind::kOpenByKey, 0), key + "x"),
+        Encoded(Of(ServiceRecordKind::kKeys, 1), key + key),
+        Encoded(Of(ServiceRecordKind::kKeys, 0)),
+        Encoded(Of(ServiceRecordKind::kKeys, 0), key),
+        Encoded(tagged_keys, key + key)}) {
     EXPECT_EQ(Decoded(payload).status().code(), Code::kDataLoss)
         << Decoded(payload).status();
   }
@@ -172,6 +206,17 @@ TEST(ServiceRecordTest, TablesAreReadBack) {
   }
   body.replace(0, 16, 16, '\0');
   EXPECT_EQ(DecodeTable(AsBytes(body)).status().code(), Code::kDataLoss);
+}
+
+TEST(ServiceRecordTest, KeysAreReadBack) {
+  const std::vector<KeyEntry> entries = {{kNamed, KeyFrom(0)},
+                                         {{{Epoch(1), Lsn(2)}}, KeyFrom(0x90)}};
+  std::string body(AsText(EncodeKeys(entries)));
+  const auto read = DecodeKeys(AsBytes(body));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, entries);
+  body.replace(kKeyEntryBytes, 16, 16, '\0');
+  EXPECT_EQ(DecodeKeys(AsBytes(body)).status().code(), Code::kDataLoss);
 }
 
 }  // namespace

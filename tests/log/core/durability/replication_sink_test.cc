@@ -505,6 +505,42 @@ TEST_F(SuccessionRingTest, CallsThatWaitAreWokenByResume) {
   log_->progress().Withdraw();
 }
 
+// Nobody is told at once: the log may hold reservations for long.
+TEST_F(SuccessionRingTest, CallersThatMayNotWaitAreToldOnceReservationsGoOn) {
+  std::vector<absl::Status> told;
+  const auto tell = [&](const absl::Status& status) { told.push_back(status); };
+  EXPECT_EQ(*log_->OnResumed(tell), false) << "nothing is held";
+  ASSERT_TRUE(log_->TryHold());
+  EXPECT_EQ(*log_->OnResumed(tell), true);
+  log_->Poll();
+  EXPECT_TRUE(told.empty());
+  sink_.resumed = true;
+  log_->Resume();
+  log_->Poll();
+  EXPECT_EQ(told, std::vector<absl::Status>{absl::OkStatus()});
+  EXPECT_TRUE(Append().ok());
+  EXPECT_EQ(*log_->OnResumed(tell), false);
+  ASSERT_TRUE(log_->TryHold());
+  EXPECT_EQ(*log_->OnResumed(tell), true) << "a later change";
+  EXPECT_EQ(told.size(), 1u);
+  log_->Resume();
+  log_->Poll();
+  EXPECT_EQ(told.size(), 2u);
+}
+
+TEST_F(SuccessionRingTest, CallersThatWaitForReservationsAreToldOfAFailure) {
+  std::vector<absl::Status> told;
+  ASSERT_TRUE(log_->TryHold());
+  EXPECT_EQ(*log_->OnResumed(
+                [&](const absl::Status& status) { told.push_back(status); }),
+            true);
+  sink_.failed = true;
+  log_->Poll();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_TRUE(absl::IsAborted(told.front())) << told.front();
+  EXPECT_TRUE(absl::IsAborted(log_->OnResumed([](const auto&) {}).status()));
+}
+
 TEST_F(SuccessionRingTest, HeldHeadIsPublishedAfterwards) {
   ASSERT_TRUE(Append().ok());
   ASSERT_TRUE(Append().ok());

@@ -55,6 +55,9 @@ class ServiceCheckerTest : public CheckerTest {
     Append(lsn, request, copy);
     return copy;
   }
+  void BeginByKey(Lsn lsn, uint64_t key) {
+    Write(lsn, {.kind = ServiceRecordKind::kOpenByKey}, key, 0);
+  }
   void Write(Lsn lsn, const Envelope& envelope, uint64_t token,
              CopyNumber copy) {
     std::vector<std::byte> payload(kEnvelopeBytes + sizeof(token));
@@ -86,6 +89,25 @@ TEST_F(ServiceCheckerTest, RequestThatIsThereOnceIsInOrder) {
   checker_.HasAppended(first, std::nullopt);
   EXPECT_EQ(checker_.told(), Lsn(2));
   Show(Lsn(2), 2, Lsn(3));
+  EXPECT_EQ(violated(), "");
+}
+
+TEST_F(ServiceCheckerTest, ClientThatBeginsTwiceByOneKeyIsSeen) {
+  BeginByKey(Lsn(2), 7);
+  BeginByKey(Lsn(3), 8);
+  EXPECT_EQ(violated(), "");
+  BeginByKey(Lsn(4), 7);
+  EXPECT_EQ(violated(), "SVC9");
+}
+
+TEST_F(ServiceCheckerTest, ClientMayBeginAgainBehindItsRequestOrItsEnd) {
+  BeginByKey(Lsn(2), 7);
+  Request request = Ask(1, 11);
+  request.client = {{kEpoch, Lsn(2)}};
+  SendAndAppend(Lsn(3), request);
+  BeginByKey(Lsn(4), 7);
+  Write(Lsn(5), {ServiceRecordKind::kClose, 0, {{kEpoch, Lsn(4)}}, 0}, 0, 0);
+  BeginByKey(Lsn(6), 7);
   EXPECT_EQ(violated(), "");
 }
 

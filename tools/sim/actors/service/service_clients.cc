@@ -2,6 +2,7 @@
 #include "tools/sim/actors/service/service_clients.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -45,6 +46,8 @@ constexpr uint64_t kHugeOdds = 100;
 constexpr uint64_t kCleanOdds = 16;
 constexpr uint64_t kEndOdds = 40;
 constexpr uint64_t kIntrudeOdds = 60;
+// One client in this many begins without a key.
+constexpr uint64_t kKeylessOdds = 4;
 // One message in this many waits for all replicas in sync.
 constexpr uint64_t kAllOdds = 3;
 constexpr uint64_t kKeptMax = 8;  // records that a cleaning leaves
@@ -142,9 +145,11 @@ class ServiceClient {
   Random random_;
   Connection connection_;
   std::optional<AppendSession> session_;
-  uint64_t taken_ = 0;               // sequence of its last request
-  std::map<uint64_t, Asked> asked_;  // by sequence
-  std::deque<Asked> again_;          // to get another number
+  std::optional<service::ClientKey> key_;  // by which it begins
+  uint64_t begun_ = 0;                     // how many clients it was
+  uint64_t taken_ = 0;                     // sequence of its last request
+  std::map<uint64_t, Asked> asked_;        // by sequence
+  std::deque<Asked> again_;                // to get another number
   bool is_leaving_ = false;
   bool is_ending_ = false;
   bool wants_room_ = false;
@@ -209,7 +214,9 @@ bool ServiceClient::Converse() {
     for (uint64_t count = Draw(kNewMax + 1); count > 0; --count) MakeNew();
   }
   if (wants_room_ || OneIn(kCleanOdds)) return Clean();
-  if (session_->state() == State::kNew) return Exchange({.kind = Kind::kOpen});
+  if (session_->state() == State::kNew) {
+    return Exchange({.kind = Kind::kOpen, .key = key_});
+  }
   if (session_->state() == State::kLost) return Resume();
   if (is_ending_) return End();
   if (OneIn(kIntrudeOdds)) Intrude();
@@ -371,10 +378,13 @@ void ServiceClient::Hear(const ServiceAnswer& answer) {
 }
 
 void ServiceClient::HearOfOpening(const Verdict& verdict) {
-  if (verdict.finding != Finding::kAppended) {
+  if (!verdict.is_in_log()) {
     wants_room_ = verdict.finding == Finding::kNoRoom;
-    connection_.is_good = wants_room_;
+    connection_.is_good = wants_room_ || verdict.finding == Finding::kHeldUp;
     return;
+  }
+  if (verdict.finding == Finding::kRepeated) {
+    ++world_.counters().service_begun_again;
   }
   ++world_.counters().service_clients;
   session_->Opened(OfClient(*verdict.place), connection_.epoch.value);
@@ -413,6 +423,8 @@ void ServiceClient::HearOfEnd(const Verdict& verdict) {
     case Finding::kNoRoom:
       wants_room_ = true;
       return;
+    case Finding::kHeldUp:
+      return;
     default:
       connection_.is_good = false;
   }
@@ -447,6 +459,7 @@ void ServiceClient::HearOfRequest(uint64_t sequence, const Verdict& verdict) {
       return session_->Refused(sequence,
                                absl::InvalidArgumentError("it is too large"));
     case Finding::kNoRoom:
+    case Finding::kHeldUp:
     case Finding::kOutOfOrder:
       checker().HasRefused(asked.copy);
       wants_room_ = wants_room_ || verdict.finding == Finding::kNoRoom;
@@ -491,6 +504,11 @@ void ServiceClient::IsAnswered(uint64_t sequence,
 
 void ServiceClient::Anew() {
   session_.emplace(client::AppendLimits{.unanswered_max = kUnansweredMax});
+  key_.reset();
+  if (++begun_ % kKeylessOdds != 0) {
+    const std::array<uint64_t, 2> words = {number_, begun_};
+    std::memcpy(key_.emplace().data(), words.data(), sizeof(words));
+  }
   taken_ = 0;
   asked_.clear();
   is_leaving_ = is_ending_ = false;

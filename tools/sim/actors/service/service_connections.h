@@ -53,12 +53,13 @@ struct ServiceMessage {
   Kind kind = Kind::kAppend;
   Epoch epoch = {};  // of the opening that it is meant for; kResume: of any
   service::ClientId client = {};
-  std::vector<ServiceRequest> requests = {};  // kAppend
-  PersistedBy by = PersistedBy::kQuorum;      // kAppend: when to answer
-  uint64_t lowest_unanswered = 0;             // kResume
-  Epoch last_epoch = {};                      // kResume
-  Lsn through = {};                           // kCleanup
-  service::Consistency consistency = {};      // kRead
+  std::optional<service::ClientKey> key = {};  // kOpen
+  std::vector<ServiceRequest> requests = {};   // kAppend
+  PersistedBy by = PersistedBy::kQuorum;       // kAppend: when to answer
+  uint64_t lowest_unanswered = 0;              // kResume
+  Epoch last_epoch = {};                       // kResume
+  Lsn through = {};                            // kCleanup
+  service::Consistency consistency = {};       // kRead
 };
 
 struct ServiceAnswer {

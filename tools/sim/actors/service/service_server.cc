@@ -87,6 +87,11 @@ class ServiceServer::Port final : public service::RecordLog {
           primary_.RanCallback();
         });
   }
+  // Threads look again by themselves (JudgeUntilItGoesOn).
+  absl::StatusOr<bool> OnResumed(
+      std::function<void(const absl::Status&)> /*callback*/) override {
+    return false;
+  }
   absl::Status CleanupThrough(Lsn lsn) override {
     world_.history().MayBeCleanedThrough(primary_.number(), lsn);
     const BegunCall call = primary_.Begin(ClientCall::kCleanupThrough);
@@ -191,15 +196,34 @@ void ServiceServer::Handle(const ServiceConnections::Arrived& arrived) {
 
 void ServiceServer::BeginOrEnd(ServiceConnectionId connection,
                                const ServiceMessage& message) {
-  Verdict verdict;
-  {
-    const FiberLock lock(one_at_a_time_);
-    verdict = message.kind == Kind::kOpen
-                  ? service_.Open(message.epoch)
-                  : service_.Close(message.epoch, message.client);
+  std::vector<Verdict> verdicts;
+  JudgeUntilItGoesOn(
+      [&](std::vector<Verdict>* judged) {
+        judged->push_back(message.kind == Kind::kOpen
+                              ? service_.Open(message.epoch, message.key)
+                              : service_.Close(message.epoch, message.client));
+      },
+      &verdicts);
+  AnswerWhenSettled(connection, verdicts,
+                    {.kind = message.kind, .verdicts = verdicts});
+}
+
+void ServiceServer::JudgeUntilItGoesOn(
+    const std::function<void(std::vector<Verdict>*)>& judge,
+    std::vector<Verdict>* verdicts) {
+  for (;;) {
+    {
+      const FiberLock lock(one_at_a_time_);
+      judge(verdicts);
+    }
+    const auto held =
+        std::ranges::find(*verdicts, Finding::kHeldUp, &Verdict::finding);
+    if (held == verdicts->end() || primary_.is_closing()) return;
+    verdicts->erase(held, verdicts->end());
+    ++primary_.world().counters().service_held_up;
+    connections_.WaitAsPrimary(primary_.number(),
+                               primary_.world().now() + kLookAgainNanos);
   }
-  AnswerWhenSettled(connection, {&verdict, 1},
-                    {.kind = message.kind, .verdicts = {verdict}});
 }
 
 void ServiceServer::Resume(ServiceConnectionId connection,
@@ -237,12 +261,15 @@ void ServiceServer::Append(ServiceConnectionId connection,
     sequences.push_back(request.number.sequence);
   }
   std::vector<Verdict> verdicts;
-  {
-    const FiberLock lock(one_at_a_time_);
-    port_->Judges(message.requests);
-    service_.Append(message.epoch, requests, &verdicts);
-    port_->Judges({});
-  }
+  JudgeUntilItGoesOn(
+      [&](std::vector<Verdict>* judged) {
+        const size_t from = judged->size();
+        port_->Judges(std::span(message.requests).subspan(from));
+        service_.Append(message.epoch, std::span(requests).subspan(from),
+                        judged);
+        port_->Judges({});
+      },
+      &verdicts);
   if (primary_.world().random().Below(kSingleOdds) != 0) {
     return AnswerWhenSettled(
         connection, verdicts,

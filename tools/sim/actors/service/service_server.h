@@ -11,6 +11,7 @@
 #ifndef ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_SERVICE_SERVER_H_
 #define ALPHEUS_TOOLS_SIM_ACTORS_SERVICE_SERVICE_SERVER_H_
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -48,6 +49,11 @@ class ServiceServer {
   void Append(ServiceConnectionId connection, const ServiceMessage& message);
   void Clean(ServiceConnectionId connection, const ServiceMessage& message);
   void Read(ServiceConnectionId connection, const ServiceMessage& message);
+  // Judges until the log has held up none, or the primary ends. `judge` adds
+  // verdicts behind those that are there.
+  void JudgeUntilItGoesOn(
+      const std::function<void(std::vector<service::Verdict>*)>& judge,
+      std::vector<service::Verdict>* verdicts);
   // Answers once these verdicts may be told.
   void AnswerWhenSettled(ServiceConnectionId connection,
                          std::span<const service::Verdict> verdicts,
