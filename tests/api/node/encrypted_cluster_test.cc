@@ -315,7 +315,8 @@ TEST_F(EncryptedClusterTest, NodeOfAnotherClusterIsRefused) {
   texts.key = other.key;
   texts.authorities = cluster_.authority().certificate();
   fabric::tcp::TcpFabricOptions options;
-  options.tls = *fabric::tcp::TlsSettings::Make(texts);
+  const auto tls = *fabric::tcp::TlsSettings::Make(texts);
+  options.tls = [tls] { return tls; };
   EntropyRandom random;
   fabric::tcp::TcpFabric fabric(options, Clock::Real(), random);
   const auto cluster = quorum::LoadClusterFile(cluster_.file());

@@ -103,7 +103,10 @@ class TlsPeersTest : public ::testing::Test {
     for (int host = 0; host < 2; ++host) {
       TcpFabricOptions options;
       options.source_host = host == 0 ? "127.0.0.1" : "127.0.0.2";
-      options.tls = host == 0 ? connects : accepts;
+      tls_[host] = host == 0 ? connects : accepts;
+      if (tls_[host] != nullptr) {
+        options.tls = [this, host] { return tls_[host]; };
+      }
       options.kept_bytes_max = kKeptBytesMax;
       if (host == 1) {
         options.on_rejected = [this](std::string_view /*peer*/,
@@ -171,6 +174,7 @@ class TlsPeersTest : public ::testing::Test {
   HandClock clock_;
   Random random_{/*seed=*/7};
   std::vector<Said> said_;
+  std::shared_ptr<const TlsSettings> tls_[2];
   std::vector<uint64_t> memory_[2];
   fabric::RegionKey key_[2];
   std::unique_ptr<TcpFabric> fabrics_[2];

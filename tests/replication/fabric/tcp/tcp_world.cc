@@ -23,8 +23,8 @@ TcpWorld::TcpWorld(const std::vector<std::string>& names) {
     options.source_host = Host(host);
     if (!names.empty()) {
       options.tls =
-          MakeTls(TestNodeAuthority(),
-                  absl::StrCat("URI:", names[static_cast<size_t>(host)]));
+          Always(MakeTls(TestNodeAuthority(),
+                         absl::StrCat("URI:", names[static_cast<size_t>(host)])));
     }
     fabrics_.push_back(
         std::make_unique<fabric::tcp::TcpFabric>(options, clock_, random_));
