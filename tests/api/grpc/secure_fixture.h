@@ -19,23 +19,12 @@
 #include "api/service/served/served_logs.h"
 #include "log/base/bytes.h"
 #include "log/base/random.h"
-#include "log/base/wall_clock.h"
 #include "tests/api/grpc/log_client.h"
+#include "tests/support/fixtures/fake_wall_clock.h"
 #include "tests/support/fixtures/temp_directory.h"
 #include "tests/support/fixtures/test_certificates.h"
 
 namespace alpheus::testing {
-
-class FakeWallClock final : public WallClock {
- public:
-  explicit FakeWallClock(int64_t now_s) : now_s_(now_s) {}
-
-  int64_t NowSeconds() const override { return now_s_; }
-  void Set(int64_t now_s) { now_s_ = now_s; }
-
- private:
-  std::atomic<int64_t> now_s_;
-};
 
 class SecureServerTest : public ::testing::Test {
  protected:
