@@ -55,9 +55,8 @@ std::string DateOf(int64_t seconds) {
 absl::Status CheckIsGood(const TlsValidity& validity, int64_t now_s,
                          absl::string_view what, absl::string_view remedy) {
   if (now_s >= validity.end_s) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(what, " has expired at ", DateOf(validity.end_s), ". ",
-                     remedy));
+    return absl::FailedPreconditionError(absl::StrCat(
+        what, " has expired at ", DateOf(validity.end_s), ". ", remedy));
   }
   if (now_s < validity.begin_s) {
     return absl::FailedPreconditionError(
@@ -82,17 +81,17 @@ NodeTls::NodeTls(const quorum::NodeEncryption& files, Uuid cluster_id,
 absl::StatusOr<std::shared_ptr<NodeTls>> NodeTls::Load(
     const quorum::NodeEncryption& files, Uuid cluster_id, NodeId node, Say say,
     const Clock& clock, const WallClock& wall_clock) {
-  std::shared_ptr<NodeTls> made(new NodeTls(
-      files, cluster_id, node, std::move(say), clock, wall_clock));
+  std::shared_ptr<NodeTls> made(
+      new NodeTls(files, cluster_id, node, std::move(say), clock, wall_clock));
   const MutexLock lock(made->mutex_);
   // A file that is replaced from here on has another stamp later.
   made->stamps_ = made->Stamps();
   ALPHEUS_ASSIGN_OR_RETURN(made->settings_, made->Read());
   if (made->settings_->is_own_revoked()) {  // NTL4
-    return absl::FailedPreconditionError(absl::StrCat(
-        "certificate ", made->files_.certificate_file,
-        ": it is revoked, by revoked certificates ", made->files_.revoked_file,
-        ". Have a new one made"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("certificate ", made->files_.certificate_file,
+                     ": it is revoked, by revoked certificates ",
+                     made->files_.revoked_file, ". Have a new one made"));
   }
   made->look_at_ = clock.NowNanos() + kLookNanos;
   made->Warn();
@@ -119,9 +118,9 @@ absl::StatusOr<std::shared_ptr<const TlsSettings>> NodeTls::Read() const {
       texts.key,
       ReadPem(files_.key_file, "key of the certificate", ReadableBy::kOwner));
   if (!files_.revoked_file.empty()) {
-    ALPHEUS_ASSIGN_OR_RETURN(texts.revoked,
-                             ReadPem(files_.revoked_file, "revoked certificates",
-                                     ReadableBy::kAnyone));
+    ALPHEUS_ASSIGN_OR_RETURN(
+        texts.revoked, ReadPem(files_.revoked_file, "revoked certificates",
+                               ReadableBy::kAnyone));
   }
   ALPHEUS_ASSIGN_OR_RETURN(std::shared_ptr<const TlsSettings> settings,
                            TlsSettings::Make(texts));
@@ -131,8 +130,8 @@ absl::StatusOr<std::shared_ptr<const TlsSettings>> NodeTls::Read() const {
           ? quorum::CheckActsAs(settings->own_name(), cluster_id_, node_)
           : quorum::CheckIsNode(settings->own_name(), cluster_id_, node_);
   if (!own.ok()) {
-    return absl::Status(own.code(), absl::StrCat(texts.certificate_name, ": ",
-                                                 own.message()));
+    return absl::Status(
+        own.code(), absl::StrCat(texts.certificate_name, ": ", own.message()));
   }
   ALPHEUS_RETURN_IF_ERROR(CheckDates(*settings));
   return settings;
@@ -145,10 +144,10 @@ absl::Status NodeTls::CheckDates(const TlsSettings& settings) const {
                   absl::StrCat("certificate ", files_.certificate_file,
                                ": it, or one behind it,"),
                   "Have a new one made"));
-  return CheckIsGood(settings.revoked_validity(), now_s,
-                     absl::StrCat("revoked certificates ", files_.revoked_file,
-                                  ": a list"),
-                     "Have its authority sign a new one");
+  return CheckIsGood(
+      settings.revoked_validity(), now_s,
+      absl::StrCat("revoked certificates ", files_.revoked_file, ": a list"),
+      "Have its authority sign a new one");
 }
 
 std::vector<ConfigFileStamp> NodeTls::Stamps() const {
@@ -170,9 +169,9 @@ void NodeTls::Warn() {
   if (now_s < warn_at_s_) return;
   std::vector<std::string> warnings;
   if (settings_->is_own_revoked()) {
-    warnings.push_back(absl::StrCat(
-        "the certificate ", files_.certificate_file, " is revoked, by ",
-        files_.revoked_file, ": others refuse it. Have a new one made"));
+    warnings.push_back(absl::StrCat("the certificate ", files_.certificate_file,
+                                    " is revoked, by ", files_.revoked_file,
+                                    ": others refuse it. Have a new one made"));
   }
   const int64_t end_s = settings_->own_validity().end_s;
   if (now_s >= end_s - kWarnBeforeSeconds) {

@@ -262,9 +262,8 @@ absl::StatusOr<std::optional<NodeEncryption>> ReadEncryption(
                         "and keep strangers out of the adapters' network");
   }
   const TableReader reader(file, *found->as_table());
-  ALPHEUS_RETURN_IF_ERROR(
-      reader.CheckKeys({"authorities_file", "certificate_file", "key_file",
-                        "revoked_file"}));
+  ALPHEUS_RETURN_IF_ERROR(reader.CheckKeys(
+      {"authorities_file", "certificate_file", "key_file", "revoked_file"}));
   NodeEncryption read;
   const std::pair<const char*, std::string*> files[] = {
       {"authorities_file", &read.authorities_file},
@@ -472,10 +471,10 @@ absl::StatusOr<ClusterConfiguration> LoadClusterText(
   ALPHEUS_RETURN_IF_ERROR(LoadKey(cluster, path, reached_node));
   if (cluster.encryption) {
     const auto folder = std::filesystem::path(path).parent_path();
-    for (std::string* const file : {&cluster.encryption->authorities_file,
-                                    &cluster.encryption->certificate_file,
-                                    &cluster.encryption->key_file,
-                                    &cluster.encryption->revoked_file}) {
+    for (std::string* const file :
+         {&cluster.encryption->authorities_file,
+          &cluster.encryption->certificate_file, &cluster.encryption->key_file,
+          &cluster.encryption->revoked_file}) {
       if (file->empty()) continue;
       *file = (folder / *file).string();
     }

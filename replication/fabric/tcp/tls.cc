@@ -278,9 +278,8 @@ absl::Status TlsSettings::UseLists(const std::string& text,
                                    const std::string& name) {
   constexpr absl::string_view kExpected =
       "lists of revoked certificates (X509 CRL), all of them whole";
-  ALPHEUS_ASSIGN_OR_RETURN(
-      lists_,
-      ReadAll(text, name, PEM_read_bio_X509_CRL, X509_CRL_free, kExpected));
+  ALPHEUS_ASSIGN_OR_RETURN(lists_, ReadAll(text, name, PEM_read_bio_X509_CRL,
+                                           X509_CRL_free, kExpected));
   X509_STORE* const store = SSL_CTX_get_cert_store(context_.get());
   for (const List& list : lists_) {
     if (X509_STORE_add_crl(store, list.get()) != 1) {
@@ -289,7 +288,10 @@ absl::Status TlsSettings::UseLists(const std::string& text,
     Narrow(X509_CRL_get0_lastUpdate(list.get()),
            X509_CRL_get0_nextUpdate(list.get()), &revoked_validity_);
   }
-  X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
+  // Of the peer, and of all its issuers.
+  constexpr unsigned long kListsAreLookedAt =
+      X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL;
+  X509_STORE_set_flags(store, kListsAreLookedAt);
   return absl::OkStatus();
 }
 
@@ -433,7 +435,8 @@ std::string TlsSession::Describe(int outcome) {
   if (ran_out_) return "memory ran out";
   const long verified = SSL_get_verify_result(ssl_.get());
   if (verified == X509_V_ERR_UNABLE_TO_GET_CRL) {
-    return "its certificate is refused: there is no list of what its issuer has "
+    return "its certificate is refused: there is no list of what its issuer "
+           "has "
            "revoked";
   }
   if (verified != X509_V_OK) {

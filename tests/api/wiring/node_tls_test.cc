@@ -153,6 +153,18 @@ TEST_F(NodeTlsTest, FilesThatAreNotAllReplacedYetAreNotTaken) {
   EXPECT_EQ(Later()->own_validity().end_s, kYear2900);
 }
 
+// NTL2.
+TEST_F(NodeTlsTest, FilesThatAreNotGoodYetAreTakenOnceTheyAre) {
+  PutAll();
+  MustLoad();
+  PutOwn(Issue(kYear2002 + kDay, kYear2900));
+  EXPECT_EQ(Later(), first_);
+  EXPECT_EQ(Later(), first_);
+  EXPECT_THAT(said_, ElementsAre(HasSubstr("is not good before 2002-01-02")));
+  wall_clock_.Set(kYear2002 + kDay);
+  EXPECT_EQ(Later()->own_validity().end_s, kYear2900);
+}
+
 TEST_F(NodeTlsTest, FilesOfNoUseKeepThoseOfBeforeAndAreSaid) {
   PutAll();
   MustLoad();
