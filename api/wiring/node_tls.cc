@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/wiring/node_tls.h"
 
-#include <ctime>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -42,25 +41,15 @@ quorum::NodeEncryption FilesOfNode(quorum::NodeEncryption files, NodeId node) {
   return files;
 }
 
-std::string DateOf(int64_t seconds) {
-  const time_t time = seconds;
-  tm parts{};
-  if (gmtime_r(&time, &parts) == nullptr) return absl::StrCat(seconds, " s");
-  char text[64];
-  const size_t bytes =
-      std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC", &parts);
-  return {text, bytes};
-}
-
 absl::Status CheckIsGood(const TlsValidity& validity, int64_t now_s,
                          absl::string_view what, absl::string_view remedy) {
   if (now_s >= validity.end_s) {
     return absl::FailedPreconditionError(absl::StrCat(
-        what, " has expired at ", DateOf(validity.end_s), ". ", remedy));
+        what, " has expired at ", UtcText(validity.end_s), ". ", remedy));
   }
   if (now_s < validity.begin_s) {
     return absl::FailedPreconditionError(
-        absl::StrCat(what, " is not good before ", DateOf(validity.begin_s),
+        absl::StrCat(what, " is not good before ", UtcText(validity.begin_s),
                      ". Does this machine's clock go right?"));
   }
   return absl::OkStatus();
@@ -177,14 +166,14 @@ void NodeTls::Warn() {
   if (now_s >= end_s - kWarnBeforeSeconds) {
     warnings.push_back(absl::StrCat(
         "the certificate ", files_.certificate_file,
-        now_s >= end_s ? " has expired at " : " expires at ", DateOf(end_s),
+        now_s >= end_s ? " has expired at " : " expires at ", UtcText(end_s),
         ": others refuse it from then on. Put a new one in its place"));
   }
   const int64_t list_end_s = settings_->revoked_validity().end_s;
   if (now_s >= list_end_s) {  // FTL7
     warnings.push_back(absl::StrCat(
         "a list in ", files_.revoked_file, " has expired at ",
-        DateOf(list_end_s),
+        UtcText(list_end_s),
         ": it is used on, but a process does not start with it. Have its "
         "authority sign a new one"));
   }
@@ -214,7 +203,7 @@ void NodeTls::Look(bool reads_anyway) {
   warn_at_s_ = 0;
   Tell(absl::StrCat("its files were read again; the certificate ",
                     files_.certificate_file, " is good until ",
-                    DateOf(settings_->own_validity().end_s)));
+                    UtcText(settings_->own_validity().end_s)));
   Warn();
 }
 

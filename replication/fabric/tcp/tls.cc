@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <ctime>
 #include <optional>
 #include <utility>
 
@@ -100,9 +99,15 @@ std::string SubjectOf(const X509* certificate) {
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 int64_t SecondsOf(const ASN1_TIME* time, int64_t if_none) {
-  tm parts{};
-  if (time == nullptr || ASN1_TIME_to_tm(time, &parts) != 1) return if_none;
-  return timegm(&parts);
+  const std::unique_ptr<ASN1_TIME, void (*)(ASN1_TIME*)> begin(
+      ASN1_TIME_set(nullptr, 0), ASN1_TIME_free);
+  int days = 0;
+  int seconds = 0;
+  if (time == nullptr || begin == nullptr ||
+      ASN1_TIME_diff(&days, &seconds, begin.get(), time) != 1) {
+    return if_none;
+  }
+  return int64_t{days} * 86'400 + seconds;
 }
 
 // The object must be good, too. Without an end it is so for ever.
@@ -277,7 +282,7 @@ absl::Status TlsSettings::Trust(const TlsTexts& texts) {
 absl::Status TlsSettings::UseLists(const std::string& text,
                                    const std::string& name) {
   constexpr absl::string_view kExpected =
-      "lists of revoked certificates (X509 CRL), all of them whole";
+      "lists of revoked certificates (CRL), all of them whole";
   ALPHEUS_ASSIGN_OR_RETURN(lists_, ReadAll(text, name, PEM_read_bio_X509_CRL,
                                            X509_CRL_free, kExpected));
   X509_STORE* const store = SSL_CTX_get_cert_store(context_.get());

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -71,8 +71,10 @@ class SecureServerTest : public ::testing::Test {
     EXPECT_TRUE(added.ok()) << added;
     return made->token;
   }
-  void MustStart() {
-    auto server = rpc::LogServer::Start(options_, logs_, {}, clock_);
+  // `say`: what an operator is told.
+  void MustStart(std::function<void(const std::string&)> say = {}) {
+    auto server =
+        rpc::LogServer::Start(options_, logs_, std::move(say), clock_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }
