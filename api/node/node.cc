@@ -946,6 +946,7 @@ NodeStatus Node::StatusNow() const {
   }
   status.connections = server_->connection_count();
   status.rejected = server_->rejects().counts();
+  if (tls_ != nullptr) status.certificate_end_s = tls_->end_s();
   return status;
 }
 

@@ -227,9 +227,8 @@ class GrpcLogServer final : public LogServer {
     if (std::exchange(looked_at_s_, now_s) == now_s) return;
     if (StampsOf(FilesOf(options_)) == tls_stamps_) return;
     const absl::Status reloaded = ReloadTls();
-    std::string said(reloaded.ok()
-                         ? "the certificate was replaced, and is used"
-                         : reloaded.message());
+    std::string said(reloaded.ok() ? "the certificate was replaced, and is used"
+                                   : reloaded.message());
     const bool is_new = said != tls_said_;
     tls_said_ = reloaded.ok() ? "" : said;
     if (is_new && say_) say_(absl::StrCat("clients' TLS: ", said));

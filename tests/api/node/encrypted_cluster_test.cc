@@ -308,6 +308,9 @@ TEST_F(EncryptedClusterTest, ReloadReadsTheFilesOfEncryption) {
   options.directory =
       std::filesystem::path(cluster_.ReplicaPath(1)).parent_path();
   EXPECT_TRUE(cluster_.NodeOf(1).Reload(options).ok());
+  const auto status = cluster_.NodeOf(1).Observe(testing::kPatienceMs);
+  ASSERT_TRUE(status.has_value());
+  EXPECT_EQ(status->certificate_end_s, testing::kYear2999);
   EXPECT_THAT(cluster_.Reported(), HasSubstr("its files were read again"));
   // A cluster file of no use does not keep a certificate from being revoked.
   std::filesystem::remove(cluster_.CertificateFile("revoked.pem"));
