@@ -270,10 +270,11 @@ bool TcpFabric::RunTimers(int64_t now) {
   bool moved = false;
   ResumeAccepting(now);
   if (now >= ask_for_tls_at_) AskForTls(now);
-  if (std::exchange(has_new_tls_, false)) {
+  if (has_new_tls_) {
     for (const auto& [id, connection] : connections_) {
       moved |= connection->EndIfRevoked(now);
     }
+    has_new_tls_ = false;  // where memory runs out before, all are looked at
   }
   for (auto entry = connections_.begin(); entry != connections_.end();) {
     Connection& connection = *entry->second;
