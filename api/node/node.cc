@@ -22,7 +22,6 @@
 #include "api/node/node_directory.h"
 #include "api/wiring/fabric_pump.h"
 #include "api/wiring/membership.h"
-#include "api/wiring/node_tls.h"
 #include "log/base/status_macros.h"
 #include "log/base/within_memory.h"
 #include "log/core/read/region_check.h"
@@ -165,8 +164,9 @@ absl::StatusOr<std::string> Node::Check(const NodeOptions& options) {
   ALPHEUS_RETURN_IF_ERROR(
       replication::MakeRecordPlan(options.platform).status());
   if (cluster.encryption) {
-    ALPHEUS_RETURN_IF_ERROR(LoadNodeTls(*cluster.encryption, cluster.cluster_id,
-                                        NodeId(options.node))
+    ALPHEUS_RETURN_IF_ERROR(NodeTls::Load(*cluster.encryption,
+                                          cluster.cluster_id,
+                                          NodeId(options.node))
                                 .status());
   }
   std::error_code error;
@@ -236,6 +236,12 @@ absl::Status Node::Begin() {
       [this](std::string_view peer, fabric::UnauthenticatedEnd why,
              std::string_view detail) { NoteRejected(peer, why, detail); };
   adapter.unopened_max = static_cast<uint32_t>(options_.unopened_max);
+  if (cluster_.encryption) {
+    ALPHEUS_ASSIGN_OR_RETURN(
+        tls_, NodeTls::Load(*cluster_.encryption, cluster_.cluster_id,
+                            NodeId(options_.node), options_.say));
+    adapter.tls = tls_;
+  }
   ALPHEUS_ASSIGN_OR_RETURN(
       fabric_,
       options_.open_adapter(cluster_, NodeId(options_.node), random_, adapter));
@@ -874,6 +880,8 @@ std::string Node::OptionsOfAStart(const NodeOptions& options) const {
 
 // Reads cluster_id, fabric and node only, which never change.
 absl::Status Node::Reload(const NodeOptions& options) {
+  // A cluster file of no use does not keep a certificate from being revoked.
+  if (tls_ != nullptr) tls_->Reload();
   ALPHEUS_ASSIGN_OR_RETURN(ClusterConfiguration cluster, LoadAgain(options));
   std::string names = OptionsOfAStart(options);
   if (cluster.zookeeper != cluster_.zookeeper) {
@@ -938,6 +946,7 @@ NodeStatus Node::StatusNow() const {
   }
   status.connections = server_->connection_count();
   status.rejected = server_->rejects().counts();
+  if (tls_ != nullptr) status.certificate_end_s = tls_->end_s();
   return status;
 }
 

@@ -68,6 +68,7 @@
 #include "api/node/node_status.h"
 #include "api/node/replica_file.h"
 #include "api/wiring/adapter.h"
+#include "api/wiring/node_tls.h"
 #include "api/wiring/retry_times.h"
 #include "log/base/clock.h"
 #include "log/base/ids.h"
@@ -130,9 +131,10 @@ class Node final : private recovery::LogCreator,
   void Stop();
 
   // Switches to the current cluster file and to these options of yield_turns,
-  // scrubbing and limits. Also checks the directory and all files that are not
-  // served. Connections stay. `say` gets the result, and the other options
-  // that changed and need a restart. Errors, with nothing changed: as
+  // scrubbing and limits. Also looks at the files of encryption, before
+  // anything else (NodeTls::Reload), and checks the directory and all files
+  // that are not served. Connections stay. `say` gets the result, and the other
+  // options that changed and need a restart. Errors, with nothing changed: as
   // LoadClusterFile; FailedPrecondition (another cluster, fabric or list
   // without this node).
   absl::Status Reload(const NodeOptions& options);
@@ -248,9 +250,11 @@ class Node final : private recovery::LogCreator,
   std::map<std::string, HostedFile> files_;  // by log name; outlive the server
   std::vector<Uuid> to_release_;
   bool rechecks_soon_ = false;
-  bool is_gone_ = false;                    // TryToServe found no file
-  int64_t files_due_at_ = 0;                // next check of served files
-  FileDescriptor directory_lock_{-1};       // from Begin on
+  bool is_gone_ = false;               // TryToServe found no file
+  int64_t files_due_at_ = 0;           // next check of served files
+  FileDescriptor directory_lock_{-1};  // from Begin on
+  // From Begin on; null: the cluster does not encrypt.
+  std::shared_ptr<NodeTls> tls_;
   std::unique_ptr<fabric::Fabric> fabric_;  // from Begin on
   std::unique_ptr<recovery::ReplicaServer> server_;
   // Set in a cluster with a membership service.

@@ -6,6 +6,8 @@
 #define ALPHEUS_API_NODE_NODE_STATUS_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,9 @@ struct NodeStatus {
   std::vector<Replica> replicas;  // by their logs' names
   size_t connections = 0;         // of primaries, nodes and readers
   recovery::RejectCounts rejected{};
+  // When the certificate for other nodes expires, in seconds since 1970;
+  // nothing: the cluster does not encrypt.
+  std::optional<int64_t> certificate_end_s = {};
 };
 
 }  // namespace alpheus

@@ -54,8 +54,13 @@ absl::StatusOr<std::unique_ptr<fabric::Fabric>> OpenAdapter(
     tcp.anonymous_max = options.unopened_max;
     tcp.limits.retry_ns = PatienceOf(options, tcp.limits.retry_ns);
     if (cluster.encryption) {
-      ALPHEUS_ASSIGN_OR_RETURN(
-          tcp.tls, LoadNodeTls(*cluster.encryption, cluster.cluster_id, near));
+      std::shared_ptr<NodeTls> tls = options.tls;
+      if (tls == nullptr) {
+        ALPHEUS_ASSIGN_OR_RETURN(
+            tls, NodeTls::Load(*cluster.encryption, cluster.cluster_id, near,
+                               options.say));
+      }
+      tcp.tls = [tls] { return tls->Current(); };
     }
     return std::make_unique<fabric::tcp::TcpFabric>(tcp, Clock::Real(), random);
   }

@@ -25,6 +25,8 @@
 
 namespace alpheus {
 
+class NodeTls;
+
 struct AdapterOptions {
   // Sink for events that an operator may want to know, one sentence each.
   std::function<void(const std::string&)> say = nullptr;
@@ -40,13 +42,16 @@ struct AdapterOptions {
   // fabric's own time. A caller that gives up on peers by itself, later, sets
   // it.
   uint32_t patience_ms = 0;
+  // What the adapter encrypts with, in a cluster that does. Null: OpenAdapter
+  // loads it.
+  std::shared_ptr<NodeTls> tls = nullptr;
 };
 
 // Opens the adapter. `near`: the member of this process, if it is one; else
 // NodeId(0). `random` must outlive the fabric.
 // Errors for fabric = "verbs": NotFound (no RDMA adapter), Unavailable (none
 // reaches a member; the adapter lacks a needed feature). Errors for a cluster
-// that is encrypted: as LoadNodeTls (node_tls.h).
+// that is encrypted: as NodeTls::Load (node_tls.h).
 absl::StatusOr<std::unique_ptr<fabric::Fabric>> OpenAdapter(
     const quorum::ClusterConfiguration& cluster, NodeId near,
     RandomSource& random, const AdapterOptions& options = {});

@@ -8,6 +8,7 @@
 #define ALPHEUS_LOG_BASE_WALL_CLOCK_H_
 
 #include <cstdint>
+#include <string>
 
 namespace alpheus {
 
@@ -21,6 +22,9 @@ class WallClock {
   // The machine's. Lives as long as the process.
   static const WallClock& Real();
 };
+
+// Returns a time for people, to the minute: "2027-01-31 07:05 UTC".
+std::string UtcText(int64_t seconds);
 
 }  // namespace alpheus
 

@@ -31,7 +31,21 @@ absl::Status CheckOwnerAlone(const struct stat& found, absl::string_view name,
       path, "`; else ", kind.if_exposed));
 }
 
+int64_t NanosOf(const timespec& time) {
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
 }  // namespace
+
+ConfigFileStamp StampOf(const std::string& path) {
+  struct stat found{};
+  if (stat(path.c_str(), &found) != 0) return {};
+  return {.device = found.st_dev,
+          .number = found.st_ino,
+          .bytes = found.st_size,
+          .written_ns = NanosOf(found.st_mtim),
+          .changed_ns = NanosOf(found.st_ctim)};
+}
 
 absl::StatusOr<std::string> ReadConfigFile(const std::string& path,
                                            const ConfigFileKind& kind) {

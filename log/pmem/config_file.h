@@ -10,6 +10,7 @@
 #define ALPHEUS_LOG_PMEM_CONFIG_FILE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -40,6 +41,20 @@ struct ConfigFileKind {
 // a file that can't be opened or read.
 absl::StatusOr<std::string> ReadConfigFile(const std::string& path,
                                            const ConfigFileKind& kind);
+
+// What changes when a file is written or replaced. All zero: there is none.
+struct ConfigFileStamp {
+  uint64_t device = 0;
+  uint64_t number = 0;
+  int64_t bytes = 0;
+  int64_t written_ns = 0;  // since 1970, as the next
+  int64_t changed_ns = 0;
+
+  bool operator==(const ConfigFileStamp&) const = default;
+};
+
+// Returns the stamp of what the path leads to now. Reads nothing.
+ConfigFileStamp StampOf(const std::string& path);
 
 // Writes the text of a new file, and makes it persistent. Errors: the system's.
 absl::Status WriteConfigFile(int descriptor, absl::string_view text,

@@ -262,14 +262,17 @@ absl::StatusOr<std::optional<NodeEncryption>> ReadEncryption(
                         "and keep strangers out of the adapters' network");
   }
   const TableReader reader(file, *found->as_table());
-  ALPHEUS_RETURN_IF_ERROR(
-      reader.CheckKeys({"authorities_file", "certificate_file", "key_file"}));
+  ALPHEUS_RETURN_IF_ERROR(reader.CheckKeys(
+      {"authorities_file", "certificate_file", "key_file", "revoked_file"}));
   NodeEncryption read;
   const std::pair<const char*, std::string*> files[] = {
       {"authorities_file", &read.authorities_file},
       {"certificate_file", &read.certificate_file},
-      {"key_file", &read.key_file}};
+      {"key_file", &read.key_file},
+      {"revoked_file", &read.revoked_file}};
   for (const auto& [key, name] : files) {
+    const bool may_miss = name == &read.revoked_file;
+    if (may_miss && !reader.Has(key)) continue;
     ALPHEUS_RETURN_IF_ERROR(reader.Require(key));
     ALPHEUS_RETURN_IF_ERROR(reader.Read(key, *name));
     if (!name->empty()) continue;
@@ -468,9 +471,11 @@ absl::StatusOr<ClusterConfiguration> LoadClusterText(
   ALPHEUS_RETURN_IF_ERROR(LoadKey(cluster, path, reached_node));
   if (cluster.encryption) {
     const auto folder = std::filesystem::path(path).parent_path();
-    for (std::string* const file : {&cluster.encryption->authorities_file,
-                                    &cluster.encryption->certificate_file,
-                                    &cluster.encryption->key_file}) {
+    for (std::string* const file :
+         {&cluster.encryption->authorities_file,
+          &cluster.encryption->certificate_file, &cluster.encryption->key_file,
+          &cluster.encryption->revoked_file}) {
+      if (file->empty()) continue;
       *file = (folder / *file).string();
     }
   }

@@ -84,6 +84,7 @@ struct NodeEncryption {
   std::string authorities_file;  // which sign the certificates of all
   std::string certificate_file;  // of this process
   std::string key_file;
+  std::string revoked_file = {};  // lists of revoked ones; empty: none
 
   bool operator==(const NodeEncryption&) const = default;
 };

@@ -9,11 +9,13 @@
 #include <grpcpp/server_builder.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "api/grpc/access/access.h"
 #include "api/grpc/access/token_file.h"
@@ -27,7 +29,9 @@
 #include "api/wiring/job_threads.h"
 #include "api/wiring/listen_address.h"
 #include "api/wiring/task_thread.h"
+#include "log/base/mutex.h"
 #include "log/base/status_macros.h"
+#include "log/pmem/config_file.h"
 
 namespace alpheus::rpc {
 namespace {
@@ -101,6 +105,7 @@ absl::StatusOr<std::string> AddressOf(const LogServerOptions& options) {
 // All that a server is made of.
 struct Parts {
   std::string address;
+  std::vector<ConfigFileStamp> tls_stamps;
   std::optional<TlsTexts> tls;
   std::optional<std::vector<TokenEntry>> tokens;
 };
@@ -111,6 +116,7 @@ absl::StatusOr<Parts> LoadParts(const LogServerOptions& options,
   ALPHEUS_RETURN_IF_ERROR(CheckTogether(options));
   ALPHEUS_ASSIGN_OR_RETURN(parts.address, AddressOf(options));
   if (HasTls(options)) {
+    parts.tls_stamps = StampsOf(FilesOf(options));
     ALPHEUS_ASSIGN_OR_RETURN(parts.tls,
                              LoadTls(FilesOf(options), clock.NowSeconds()));
   }
@@ -132,7 +138,10 @@ class GrpcLogServer final : public LogServer {
         access_(std::move(parts.tokens), clock),
         calls_(logs, tasks_, access_, counts_),
         admin_calls_(logs, jobs_, access_, counts_, administrator) {
-    if (parts.tls) tls_.emplace(*std::move(parts.tls));
+    if (!parts.tls) return;
+    tls_stamps_ = std::move(parts.tls_stamps);
+    looked_at_s_ = clock_.NowSeconds();
+    tls_.emplace(*std::move(parts.tls), [this] { LookAtTls(); });
   }
   ~GrpcLogServer() override {
     if (is_watching_) logs_.Watch({});
@@ -192,7 +201,11 @@ class GrpcLogServer final : public LogServer {
   }
 
   absl::Status Reload() override {
-    const absl::Status tls = tls_ ? ReloadTls() : absl::OkStatus();
+    absl::Status tls;
+    if (tls_) {
+      const MutexLock lock(look_mutex_);
+      tls = ReloadTls();
+    }
     absl::Status tokens;
     if (access_.asks_for_tokens()) tokens = ReloadTokens();
     if (tls.ok()) return tokens;
@@ -207,7 +220,21 @@ class GrpcLogServer final : public LogServer {
   }
 
  private:
-  absl::Status ReloadTls() {
+  // LSV3. Called by gRPC, before each handshake.
+  void LookAtTls() {
+    const MutexLock lock(look_mutex_);
+    const int64_t now_s = clock_.NowSeconds();
+    if (std::exchange(looked_at_s_, now_s) == now_s) return;
+    if (StampsOf(FilesOf(options_)) == tls_stamps_) return;
+    const absl::Status reloaded = ReloadTls();
+    std::string said(reloaded.ok() ? "the certificate was replaced, and is used"
+                                   : reloaded.message());
+    const bool is_new = said != tls_said_;
+    tls_said_ = reloaded.ok() ? "" : said;
+    if (is_new && say_) say_(absl::StrCat("clients' TLS: ", said));
+  }
+  absl::Status ReloadTls() ABSL_EXCLUSIVE_LOCKS_REQUIRED(look_mutex_) {
+    std::vector<ConfigFileStamp> stamps = StampsOf(FilesOf(options_));
     absl::StatusOr<TlsTexts> texts =
         LoadTls(FilesOf(options_), clock_.NowSeconds());
     if (!texts.ok()) {
@@ -216,6 +243,7 @@ class GrpcLogServer final : public LogServer {
                            texts.status().message())};
     }
     tls_->Replace(*std::move(texts));
+    tls_stamps_ = std::move(stamps);
     return absl::OkStatus();
   }
   absl::Status ReloadTokens() {
@@ -236,6 +264,11 @@ class GrpcLogServer final : public LogServer {
   service::ServedLogs& logs_;
   TaskThread tasks_;
   Access access_;
+  Mutex look_mutex_;  // before that of tls_
+  int64_t looked_at_s_ ABSL_GUARDED_BY(look_mutex_) = 0;
+  // Of the files that are used; and why others are not.
+  std::vector<ConfigFileStamp> tls_stamps_ ABSL_GUARDED_BY(look_mutex_);
+  std::string tls_said_ ABSL_GUARDED_BY(look_mutex_);
   std::optional<RotatingTls> tls_;
   CallCounts counts_;
   JobThreads jobs_{kOrdersMax};

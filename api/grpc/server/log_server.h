@@ -16,6 +16,9 @@
 //   LSV2. Files are read again one kind after the other. What is of no use
 //         changes nothing, and the rest is taken all the same: a token can be
 //         revoked while the certificate's file is being written.
+//   LSV3. Files of TLS that were replaced are taken by themselves: before a
+//         handshake, once a second at most, they are looked at. Tokens are read
+//         by Reload alone: a list that is half written may look whole.
 // Thread safety: Start and the destructor by one thread; the rest by many.
 // Requires: the logs are withdrawn before the destructor.
 // References: docs/design/service.md;

@@ -10,7 +10,6 @@
 #include "api/grpc/access/crypto.h"
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
-#include "log/pmem/config_file.h"
 
 namespace alpheus::rpc {
 namespace {
@@ -57,6 +56,11 @@ class FetchingCredentials final : public grpc::ServerCredentials {
 
 }  // namespace
 
+std::vector<ConfigFileStamp> StampsOf(const TlsFiles& files) {
+  return {StampOf(files.certificate), StampOf(files.key),
+          StampOf(files.client_ca)};
+}
+
 absl::StatusOr<TlsTexts> LoadTls(const TlsFiles& files, int64_t now_s) {
   ALPHEUS_ASSIGN_OR_RETURN(
       const NamedText certificate,
@@ -94,6 +98,7 @@ std::shared_ptr<grpc::ServerCredentials> RotatingTls::Credentials() {
 grpc_ssl_certificate_config_reload_status RotatingTls::Fetch(
     void* self, grpc_ssl_server_certificate_config** config) {
   auto& tls = *static_cast<RotatingTls*>(self);
+  tls.before_handshake_();
   const MutexLock lock(tls.mutex_);
   if (std::exchange(tls.is_fetched_, true)) {
     return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;

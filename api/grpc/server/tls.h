@@ -3,9 +3,8 @@
 //
 // Idea: gRPC asks at each handshake whether there is a new certificate, and
 // keeps the one before if that is of no use. What it is given was checked
-// before (crypto.h). gRPC's own watcher of files is not used: it looks at the
-// clock, not at the files, and a certificate without its key would end all
-// handshakes until both are there.
+// before (crypto.h). gRPC's own watcher of files is not used: a certificate
+// without its key would end all handshakes until both are there.
 //
 // Invariants:
 //   CTS1. A handshake uses a certificate and the key that fits it, of one
@@ -22,13 +21,16 @@
 #include <grpcpp/security/server_credentials.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "log/base/mutex.h"
+#include "log/pmem/config_file.h"
 
 namespace alpheus::rpc {
 
@@ -47,14 +49,20 @@ struct TlsTexts {
   std::string client_ca;
 };
 
+// Returns what changes when one of the files does (config_file.h).
+std::vector<ConfigFileStamp> StampsOf(const TlsFiles& files);
+
 // Reads and checks the files. Requires: there is a certificate. Errors: as
 // ReadConfigFile, CheckCertificate and CheckAuthorities.
 absl::StatusOr<TlsTexts> LoadTls(const TlsFiles& files, int64_t now_s);
 
 class RotatingTls {
  public:
-  explicit RotatingTls(TlsTexts texts)
-      : asks_clients_(!texts.client_ca.empty()), texts_(std::move(texts)) {}
+  // `before_handshake` is called before each one, and may call Replace.
+  RotatingTls(TlsTexts texts, std::function<void()> before_handshake)
+      : asks_clients_(!texts.client_ca.empty()),
+        before_handshake_(std::move(before_handshake)),
+        texts_(std::move(texts)) {}
 
   // The next handshakes use these. Requires: they have authorities if the first
   // ones had.
@@ -69,6 +77,7 @@ class RotatingTls {
       void* self, grpc_ssl_server_certificate_config** config);
 
   const bool asks_clients_;
+  const std::function<void()> before_handshake_;
   Mutex mutex_;
   TlsTexts texts_ ABSL_GUARDED_BY(mutex_);
   bool is_fetched_ ABSL_GUARDED_BY(mutex_) = false;

@@ -40,6 +40,10 @@ void AddReplicaMetrics(const NodeStatus& status, Families* families) {
         std::string(recovery::RejectReasonName(reason)), {{" ", "_"}});
     families->Add(kNodeRejections, {{"reason", name}}, status.rejected[i]);
   }
+  if (status.certificate_end_s) {
+    families->Add(kNodeCertificateEnd, {},
+                  static_cast<double>(*status.certificate_end_s));
+  }
   for (const NodeStatus::Replica& replica : status.replicas) {
     families->Add(kReplicaServed, {{"log", replica.log}},
                   uint64_t{replica.is_served ? 1U : 0U});

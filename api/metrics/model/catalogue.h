@@ -31,6 +31,10 @@ inline constexpr Metric kNodeConnections = {
 inline constexpr Metric kNodeRejections = {
     "alpheus_node_rejections_total", Kind::kCounter,
     "Peers that this node has rejected, by reason"};
+inline constexpr Metric kNodeCertificateEnd = {
+    "alpheus_node_certificate_end_seconds", Kind::kGauge,
+    "Time at which the certificate that the node shows to other nodes expires, "
+    "in seconds since 1970; only where nodes encrypt"};
 inline constexpr Metric kReplicaServed = {
     "alpheus_replica_served", Kind::kGauge,
     "1 if the node serves its replica; 0 if a primary of this machine has it, "
@@ -189,6 +193,7 @@ inline constexpr std::array kCatalogue = {kBuildInfo,
                                           kNodeResponsive,
                                           kNodeConnections,
                                           kNodeRejections,
+                                          kNodeCertificateEnd,
                                           kReplicaServed,
                                           kReplicaInSession,
                                           kReplicaEpoch,

@@ -39,7 +39,7 @@ Connection::Connection(ConnectionId id, Descriptor socket, std::string peer,
     : id_(id),
       peer_(std::move(peer)),
       shared_(*shared),
-      stream_(std::move(socket), shared->options.tls,
+      stream_(std::move(socket), shared->tls,
               private_data ? TlsSession::Side::kConnects
                            : TlsSession::Side::kAccepts),
       state_(private_data ? State::kConnecting : State::kAnonymous),
@@ -367,6 +367,8 @@ bool Connection::MakeReady(int64_t now) {
       Break(CompletionStatus::kFlushed, now);
       return false;
     case TlsSession::Progress::kDone:
+      // Others may be in use since the handshake began.
+      if (EndIfRevoked(now)) return false;
       shared_.counters.offloaded += stream_.is_offloaded() ? 1 : 0;
       break;
   }
@@ -594,6 +596,15 @@ void Connection::MakeRoom() {
     NoteRejected(UnauthenticatedEnd::kSaidNothing);
   DropSocket();
   state_ = State::kDead;
+}
+
+bool Connection::EndIfRevoked(int64_t now) {
+  const bool is_encrypted = shared_.tls != nullptr;
+  if (!is_encrypted || !stream_.is_open() || !stream_.is_ready()) return false;
+  if (!stream_.FailIfRevoked(*shared_.tls)) return false;
+  NoteRejected(UnauthenticatedEnd::kNotTrusted);
+  Break(CompletionStatus::kFlushed, now);
+  return true;
 }
 
 void Connection::StartLinger(int64_t now) {

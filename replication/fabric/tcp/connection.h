@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -49,6 +50,8 @@ struct Shared {
   std::vector<ConnectionEvent> events;
   int64_t timers_ran_at = 0;  // when OnTimers ran last; 0: never
   uint64_t kept_bytes = 0;    // by all responders (TCN2)
+  // What connections that begin now are encrypted with; null: nothing.
+  std::shared_ptr<const TlsSettings> tls = {};
 };
 
 class Connection {
@@ -93,6 +96,9 @@ class Connection {
   void Abandon(int64_t now) { Break(CompletionStatus::kFlushed, now); }
   // Ends, to make room for others. Requires: is_unauthenticated().
   void MakeRoom();
+  // Ends if the adapter's settings of TLS now revoke the peer's certificate.
+  // Returns whether they do.
+  bool EndIfRevoked(int64_t now);
   void PostReceive(WorkId work, const LocalBytes& into, int64_t now);
 
   // Returns true if Send would only acknowledge.

@@ -49,9 +49,12 @@ struct TcpFabricOptions {
                      std::string_view detail)>
       on_rejected;
 
-  // Certificate and authorities with which connections are encrypted, in both
-  // directions; null: they are not. Peers that do otherwise are ended.
-  std::shared_ptr<const TlsSettings> tls;
+  // Returns with what connections that begin now are encrypted, in both
+  // directions: certificate, authorities and lists of revoked certificates.
+  // Null: nothing is encrypted. Peers that do otherwise are ended. Called when
+  // a connection begins, and once a second. Runs under the adapter's lock: it
+  // must not call the adapter.
+  std::function<std::shared_ptr<const TlsSettings>()> tls;
 
   // Number of the host to connect from; empty: the kernel chooses.
   std::string source_host;

@@ -35,6 +35,10 @@ bool Stream::has_ended() const {
   return session_ != nullptr && session_->has_ended();
 }
 
+bool Stream::FailIfRevoked(const TlsSettings& now) {
+  return settings_.get() != &now && session_->FailIfRevoked(now);
+}
+
 bool Stream::is_offloaded() const {
   return session_ != nullptr && session_->is_offloaded();
 }

@@ -41,6 +41,10 @@ class Stream {
   // Returns whether the peer ended the connection in the handshake of TLS,
   // without any fault.
   bool has_ended() const;
+  // Fails if `now`, which may be other settings than those of the handshake,
+  // revokes the peer's certificate. Returns whether it does. Requires:
+  // is_ready(), and that it is encrypted.
+  bool FailIfRevoked(const TlsSettings& now);
 
   // Requires for all below: is_ready().
 

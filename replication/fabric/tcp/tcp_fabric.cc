@@ -39,6 +39,10 @@ constexpr size_t kReadyMax = 8;
 // The same for a turn that checks timers.
 constexpr size_t kReadyAtTickMax = 63;
 
+// Between two questions for settings of TLS, when no connection begins: time in
+// which a revoked peer may go on, and a file or two to look at.
+constexpr int64_t kAskForTlsNanos = 1'000'000'000;
+
 // Posts in a row that are sent without waiting for Poll.
 constexpr size_t kBatchMax = 64;
 
@@ -50,7 +54,10 @@ TcpFabric::TcpFabric(const TcpFabricOptions& options, const Clock& clock,
       clock_(clock),
       regions_(random),
       buffer_(kBufferBytes),
-      shared_{options_, regions_, poller_, counters_, buffer_, {}, {}} {}
+      shared_{options_, regions_, poller_, counters_, buffer_, {}, {}} {
+  Lock lock(*this);
+  AskForTls(clock_.NowNanos());
+}
 
 TcpFabric::~TcpFabric() = default;
 
@@ -248,9 +255,27 @@ bool TcpFabric::ReceiveReady(int64_t now, size_t connections_max) {
   return moved;
 }
 
+// TF11.
+void TcpFabric::AskForTls(int64_t now) {
+  if (!options_.tls) return;
+  ask_for_tls_at_ = now + kAskForTlsNanos;
+  std::shared_ptr<const TlsSettings> tls = options_.tls();
+  if (tls == shared_.tls) return;
+  shared_.tls = std::move(tls);
+  has_new_tls_ = true;
+  tick_at_ = 0;
+}
+
 bool TcpFabric::RunTimers(int64_t now) {
   bool moved = false;
   ResumeAccepting(now);
+  if (now >= ask_for_tls_at_) AskForTls(now);
+  if (has_new_tls_) {
+    for (const auto& [id, connection] : connections_) {
+      moved |= connection->EndIfRevoked(now);
+    }
+    has_new_tls_ = false;  // where memory runs out before, all are looked at
+  }
   for (auto entry = connections_.begin(); entry != connections_.end();) {
     Connection& connection = *entry->second;
     moved |= connection.OnTimers(now);
@@ -266,7 +291,7 @@ bool TcpFabric::RunTimers(int64_t now) {
 }
 
 int64_t TcpFabric::NextTimer() const {
-  int64_t next = accept_at_;
+  int64_t next = std::min(accept_at_, ask_for_tls_at_);
   for (const auto& [id, connection] : connections_) {
     next = std::min(next, connection->next_timer());
   }
@@ -347,6 +372,7 @@ absl::StatusOr<std::string> TcpFabric::Listen(std::string_view address) {
 Connection& TcpFabric::Add(Descriptor socket, std::string peer,
                            std::optional<std::string> private_data,
                            Deadline deadline) {
+  AskForTls(clock_.NowNanos());
   const ConnectionId id(++last_id_);
   auto connection = std::make_unique<Connection>(
       id, std::move(socket), std::move(peer), &shared_, std::move(private_data),

@@ -32,6 +32,10 @@
 //        before it receives from others. Epoll names ready ones by turns. A
 //        turn that checks timers receives from many first.
 //   TF10. A Wake ends the waits of one moment, of now or later, and no more.
+//   TF11. Connections begin with the settings of TLS as they are then. Others
+//         go on when these are replaced, but for those whose peer's certificate
+//         is revoked now: they break at the next turn that checks timers, a
+//         second later at most.
 // Thread safety: all members concurrently.
 // References: docs/design/fabric.md#the-wire-of-the-adapter-over-tcp-version-1.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TCP_FABRIC_H_
@@ -118,6 +122,8 @@ class TcpFabric final : public Fabric {
   // Stops accepting while descriptors are short (EMFILE, ENFILE).
   void PauseAccepting(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ResumeAccepting(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Asks what connections are to be encrypted with now.
+  void AskForTls(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool RunTimers(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t NextTimer() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Connection& Add(Descriptor socket, std::string peer,
@@ -170,6 +176,10 @@ class TcpFabric final : public Fabric {
   // When a turn last received.
   int64_t received_at_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t lone_turns_ ABSL_GUARDED_BY(mutex_) = 0;
+  // When settings of TLS are asked for again; the largest value: never.
+  int64_t ask_for_tls_at_ ABSL_GUARDED_BY(mutex_) = Deadline().at_nanos();
+  // They were replaced, and connections have not been checked since.
+  bool has_new_tls_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t tick_at_ ABSL_GUARDED_BY(mutex_) = 0;  // when timers are checked
   int waiters_ ABSL_GUARDED_BY(mutex_) = 0;
   // One of them was woken by Wake.

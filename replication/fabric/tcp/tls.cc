@@ -62,23 +62,68 @@ absl::Status IsOfNoUse(const std::string& name, absl::string_view expected) {
       name, ": ", ErrorsOfThread::Text(), ". Expected ", expected, ", as PEM"));
 }
 
-absl::StatusOr<std::vector<Certificate>> ReadCertificates(
-    const std::string& text, const std::string& name) {
+// Reads all objects of a kind; there must be one, and all must be whole.
+template <class Object>
+absl::StatusOr<std::vector<std::unique_ptr<Object, void (*)(Object*)>>> ReadAll(
+    const std::string& text, const std::string& name,
+    Object* (*read)(BIO*, Object**, pem_password_cb*, void*),
+    void (*release)(Object*), absl::string_view expected) {
   const Bio bio = Open(text);
-  std::vector<Certificate> found;
-  for (;;) {
-    X509* const next =
-        PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, nullptr);
-    if (next == nullptr) break;
-    found.emplace_back(next, X509_free);
+  std::vector<std::unique_ptr<Object, void (*)(Object*)>> found;
+  while (Object* const next = read(bio.get(), nullptr, NoPassphrase, nullptr)) {
+    found.emplace_back(next, release);
   }
   const bool is_at_end =
       ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
-  if (found.empty() || !is_at_end) {
-    return IsOfNoUse(name, "certificates, all of them whole");
-  }
+  if (found.empty() || !is_at_end) return IsOfNoUse(name, expected);
   ERR_clear_error();
   return found;
+}
+
+absl::StatusOr<std::vector<Certificate>> ReadCertificates(
+    const std::string& text, const std::string& name) {
+  return ReadAll(text, name, PEM_read_bio_X509, X509_free,
+                 "certificates, all of them whole");
+}
+
+std::string SubjectOf(const X509* certificate) {
+  const Bio bio(BIO_new(BIO_s_mem()), BIO_free);
+  X509_NAME_print_ex(bio.get(), X509_get_subject_name(certificate), 0,
+                     XN_FLAG_RFC2253);
+  char* text = nullptr;
+  const auto size = BIO_get_mem_data(bio.get(), &text);
+  return {text, static_cast<size_t>(size)};
+}
+
+// Seconds since 1970, of what is never good.
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+int64_t SecondsOf(const ASN1_TIME* time, int64_t if_none) {
+  const std::unique_ptr<ASN1_TIME, void (*)(ASN1_TIME*)> begin(
+      ASN1_TIME_set(nullptr, 0), ASN1_TIME_free);
+  int days = 0;
+  int seconds = 0;
+  if (time == nullptr || begin == nullptr ||
+      ASN1_TIME_diff(&days, &seconds, begin.get(), time) != 1) {
+    return if_none;
+  }
+  return int64_t{days} * 86'400 + seconds;
+}
+
+// The object must be good, too. Without an end it is so for ever.
+void Narrow(const ASN1_TIME* begin, const ASN1_TIME* end,
+            TlsValidity* validity) {
+  validity->begin_s = std::max(validity->begin_s, SecondsOf(begin, kNever));
+  validity->end_s = std::min(validity->end_s, SecondsOf(end, kNever));
+}
+
+// FTL7. libssl calls it with each finding about a peer's certificates.
+int ListsMayExpire(int is_good, X509_STORE_CTX* context) {
+  const bool is_list_old =
+      X509_STORE_CTX_get_error(context) == X509_V_ERR_CRL_HAS_EXPIRED;
+  if (!is_list_old) return is_good;
+  X509_STORE_CTX_set_error(context, X509_V_OK);
+  return 1;
 }
 
 // Returns the one URI that a certificate names; nothing if there is none, or
@@ -98,60 +143,6 @@ std::optional<std::string> UriIn(const X509* certificate) {
                 static_cast<size_t>(ASN1_STRING_length(text)));
   }
   return uri;
-}
-
-absl::Status UseOwn(SSL_CTX* context, const TlsTexts& texts,
-                    std::string* own_name) {
-  ALPHEUS_ASSIGN_OR_RETURN(
-      const std::vector<Certificate> chain,
-      ReadCertificates(texts.certificate, texts.certificate_name));
-  X509* const own = chain.front().get();
-  std::optional<std::string> name = UriIn(own);
-  if (!name) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        texts.certificate_name,
-        ": the certificate names nobody, or several: expected one URI among "
-        "its subject alternative names. Have one made as "
-        "docs/use/operating.md#encryption-between-nodes says"));
-  }
-  *own_name = *std::move(name);
-  if (SSL_CTX_use_certificate(context, own) != 1) {
-    return IsOfNoUse(texts.certificate_name, "a certificate");
-  }
-  for (const Certificate& issuer : std::span(chain).subspan(1)) {
-    // It takes a reference of its own.
-    if (SSL_CTX_add1_chain_cert(context, issuer.get()) != 1) {
-      return IsOfNoUse(texts.certificate_name, "certificates of the issuers");
-    }
-  }
-  const Bio bio = Open(texts.key);
-  const Key key(
-      PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, nullptr),
-      EVP_PKEY_free);
-  if (key == nullptr) {
-    return IsOfNoUse(texts.key_name, "a private key without a passphrase");
-  }
-  if (SSL_CTX_use_PrivateKey(context, key.get()) != 1 ||
-      SSL_CTX_check_private_key(context) != 1) {
-    return IsOfNoUse(texts.key_name, absl::StrCat("the key of the first ",
-                                                  texts.certificate_name));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Trust(SSL_CTX* context, const TlsTexts& texts) {
-  ALPHEUS_ASSIGN_OR_RETURN(
-      const std::vector<Certificate> authorities,
-      ReadCertificates(texts.authorities, texts.authorities_name));
-  X509_STORE* const store = SSL_CTX_get_cert_store(context);
-  for (const Certificate& authority : authorities) {
-    if (X509_STORE_add_cert(store, authority.get()) != 1) {
-      return IsOfNoUse(texts.authorities_name, "certificates of authorities");
-    }
-  }
-  const int proofs = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
-  SSL_CTX_set_verify(context, proofs, nullptr);
-  return absl::OkStatus();
 }
 
 // Computes bytes of a key from a secret (RFC 8446, 7.3). Returns false where
@@ -205,8 +196,7 @@ bool Configure(SSL_CTX* context) {
 
 // --- Settings ---------------------------------------------------------------
 
-TlsSettings::TlsSettings(Context context, std::string own_name)
-    : context_(std::move(context)), own_name_(std::move(own_name)) {}
+TlsSettings::TlsSettings(Context context) : context_(std::move(context)) {}
 
 absl::StatusOr<std::shared_ptr<const TlsSettings>> TlsSettings::Make(
     const TlsTexts& texts) {
@@ -219,11 +209,125 @@ absl::StatusOr<std::shared_ptr<const TlsSettings>> TlsSettings::Make(
         "TLS_CHACHA20_POLY1305_SHA256? Is there memory?"));
   }
   SSL_CTX_set_keylog_callback(context.get(), TlsSession::TakeSecret);
-  std::string own_name;
-  ALPHEUS_RETURN_IF_ERROR(UseOwn(context.get(), texts, &own_name));
-  ALPHEUS_RETURN_IF_ERROR(Trust(context.get(), texts));
-  return std::shared_ptr<const TlsSettings>(
-      new TlsSettings(std::move(context), std::move(own_name)));
+  std::shared_ptr<TlsSettings> made(new TlsSettings(std::move(context)));
+  ALPHEUS_RETURN_IF_ERROR(made->Trust(texts));
+  ALPHEUS_RETURN_IF_ERROR(made->UseOwn(texts));
+  return made;
+}
+
+absl::Status TlsSettings::UseOwn(const TlsTexts& texts) {
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::vector<Certificate> chain,
+      ReadCertificates(texts.certificate, texts.certificate_name));
+  X509* const own = chain.front().get();
+  std::optional<std::string> name = UriIn(own);
+  if (!name) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        texts.certificate_name,
+        ": the certificate names nobody, or several: expected one URI among "
+        "its subject alternative names. Have one made as "
+        "docs/use/operating.md#encryption-between-nodes says"));
+  }
+  own_name_ = *std::move(name);
+  SSL_CTX* const context = context_.get();
+  if (SSL_CTX_use_certificate(context, own) != 1) {
+    return IsOfNoUse(texts.certificate_name, "a certificate");
+  }
+  for (const Certificate& issuer : std::span(chain).subspan(1)) {
+    // It takes a reference of its own.
+    if (SSL_CTX_add1_chain_cert(context, issuer.get()) != 1) {
+      return IsOfNoUse(texts.certificate_name, "certificates of the issuers");
+    }
+  }
+  for (const Certificate& one : chain) {
+    Narrow(X509_get0_notBefore(one.get()), X509_get0_notAfter(one.get()),
+           &own_validity_);
+    is_own_revoked_ |= Revokes(one.get());
+  }
+  const Bio bio = Open(texts.key);
+  const Key key(
+      PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, nullptr),
+      EVP_PKEY_free);
+  if (key == nullptr) {
+    return IsOfNoUse(texts.key_name, "a private key without a passphrase");
+  }
+  if (SSL_CTX_use_PrivateKey(context, key.get()) != 1 ||
+      SSL_CTX_check_private_key(context) != 1) {
+    return IsOfNoUse(texts.key_name, absl::StrCat("the key of the first ",
+                                                  texts.certificate_name));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TlsSettings::Trust(const TlsTexts& texts) {
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const std::vector<Certificate> authorities,
+      ReadCertificates(texts.authorities, texts.authorities_name));
+  X509_STORE* const store = SSL_CTX_get_cert_store(context_.get());
+  for (const Certificate& authority : authorities) {
+    if (X509_STORE_add_cert(store, authority.get()) != 1) {
+      return IsOfNoUse(texts.authorities_name, "certificates of authorities");
+    }
+  }
+  const int proofs = SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+  SSL_CTX_set_verify(context_.get(), proofs, ListsMayExpire);
+  if (!texts.revoked) return absl::OkStatus();
+  ALPHEUS_RETURN_IF_ERROR(UseLists(*texts.revoked, texts.revoked_name));
+  for (const Certificate& authority : authorities) {
+    ALPHEUS_RETURN_IF_ERROR(CheckHasList(authority.get(), texts));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TlsSettings::UseLists(const std::string& text,
+                                   const std::string& name) {
+  constexpr absl::string_view kExpected =
+      "lists of revoked certificates (CRL), all of them whole";
+  ALPHEUS_ASSIGN_OR_RETURN(lists_, ReadAll(text, name, PEM_read_bio_X509_CRL,
+                                           X509_CRL_free, kExpected));
+  X509_STORE* const store = SSL_CTX_get_cert_store(context_.get());
+  for (const List& list : lists_) {
+    if (X509_STORE_add_crl(store, list.get()) != 1) {
+      return IsOfNoUse(name, kExpected);
+    }
+    Narrow(X509_CRL_get0_lastUpdate(list.get()),
+           X509_CRL_get0_nextUpdate(list.get()), &revoked_validity_);
+  }
+  // Of the peer, and of all its issuers.
+  constexpr unsigned long kListsAreLookedAt =
+      X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL;
+  X509_STORE_set_flags(store, kListsAreLookedAt);
+  return absl::OkStatus();
+}
+
+// FTL6.
+absl::Status TlsSettings::CheckHasList(X509* authority,
+                                       const TlsTexts& texts) const {
+  const X509_NAME* const name = X509_get_subject_name(authority);
+  size_t named = 0;
+  size_t signed_by_it = 0;
+  for (const List& list : lists_) {
+    if (X509_NAME_cmp(X509_CRL_get_issuer(list.get()), name) != 0) continue;
+    ++named;
+    signed_by_it +=
+        X509_CRL_verify(list.get(), X509_get0_pubkey(authority)) == 1 ? 1 : 0;
+  }
+  // libssl goes by the name alone when it looks for a list.
+  if (named > 0 && named == signed_by_it) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      texts.revoked_name, ": ", named, " lists are of \"", SubjectOf(authority),
+      "\", and it has signed ", signed_by_it,
+      " of them. Expected one of each of the ", texts.authorities_name,
+      ", which have names of their own; one that names nobody will do"));
+}
+
+bool TlsSettings::Revokes(X509* certificate) const {
+  const X509_NAME* const issuer = X509_get_issuer_name(certificate);
+  return std::ranges::any_of(lists_, [&](const List& list) {
+    X509_REVOKED* entry = nullptr;
+    return X509_NAME_cmp(X509_CRL_get_issuer(list.get()), issuer) == 0 &&
+           X509_CRL_get0_by_cert(list.get(), &entry, certificate) == 1;
+  });
 }
 
 // --- Session ----------------------------------------------------------------
@@ -335,6 +439,11 @@ TlsSession::Progress TlsSession::Fail(std::string why) {
 std::string TlsSession::Describe(int outcome) {
   if (ran_out_) return "memory ran out";
   const long verified = SSL_get_verify_result(ssl_.get());
+  if (verified == X509_V_ERR_UNABLE_TO_GET_CRL) {
+    return "its certificate is refused: there is no list of what its issuer "
+           "has "
+           "revoked";
+  }
   if (verified != X509_V_OK) {
     return absl::StrCat("its certificate is refused: ",
                         X509_verify_cert_error_string(verified));
@@ -362,6 +471,17 @@ bool TlsSession::LearnPeer() {
   }
   peer_name_ = *std::move(uri);
   return true;
+}
+
+bool TlsSession::FailIfRevoked(const TlsSettings& now) {
+  const STACK_OF(X509)* const chain = SSL_get0_verified_chain(ssl_.get());
+  for (int i = 0; i < sk_X509_num(chain); ++i) {
+    if (!now.Revokes(sk_X509_value(chain, i))) continue;
+    Fail(absl::StrCat("its certificate, of ", peer_name_,
+                      ", has been revoked since it connected"));
+    return true;
+  }
+  return false;
 }
 
 TlsSession::Progress TlsSession::Shake() {

@@ -29,6 +29,15 @@
 //   FTL5. The kernel gets the key of a direction before the first byte of a
 //         program goes there, and then has that direction alone. It gets none
 //         if bytes of the handshake still wait to be sent.
+//   FTL6. With lists of revoked certificates nobody is let in whose
+//         certificate, or one of its issuers', is on one of them, or has an
+//         issuer without a list. Each authority has one: of lists that are cut
+//         off between two, none is taken.
+//   FTL7. A list that expires while it is in use goes on: it refuses those that
+//         it names, and no others. Else all nodes would lose each other because
+//         nobody renewed a list in time.
+//   FTL8. A session ends as it began: with the settings of its handshake. Newer
+//         lists may end it all the same (FailIfRevoked).
 // Thread safety: TlsSettings: all members by many threads. TlsSession: none.
 // References: RFC 8446; docs/design/fabric.md#encryption.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TLS_H_
@@ -36,16 +45,21 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "replication/fabric/tcp/socket.h"
 
+struct X509_crl_st;
 struct ssl_st;
 struct ssl_ctx_st;
+struct x509_st;
 struct bio_method_st;
 
 namespace alpheus::fabric::tcp {
@@ -55,31 +69,59 @@ struct TlsTexts {
   std::string certificate;  // this side's own, those of its issuers behind it
   std::string key;
   std::string authorities;  // which sign the certificates of peers
+  // Lists of certificates that their issuers have revoked; nothing: none is
+  // looked for.
+  std::optional<std::string> revoked = {};
   std::string certificate_name = "certificate";
   std::string key_name = "key";
   std::string authorities_name = "authorities";
+  std::string revoked_name = "revoked certificates";
+};
+
+// When certificates or lists are good, in seconds since 1970.
+struct TlsValidity {
+  int64_t begin_s = std::numeric_limits<int64_t>::min();
+  int64_t end_s = std::numeric_limits<int64_t>::max();
 };
 
 // The part that all sessions of one process share.
 class TlsSettings {
  public:
-  // Errors: InvalidArgument (no such text; a key with a passphrase, or of
-  // another certificate; a certificate that names nobody by a URI);
-  // ResourceExhausted (no memory).
+  // Asks no clock. Errors: InvalidArgument (no such text; a key with a
+  // passphrase, or of another certificate; a certificate that names nobody by a
+  // URI; an authority without a list, FTL6); ResourceExhausted (no memory).
   static absl::StatusOr<std::shared_ptr<const TlsSettings>> Make(
       const TlsTexts& texts);
 
   // Returns the URI in this side's own certificate.
   const std::string& own_name() const { return own_name_; }
+  // Returns when this side's own certificate, and those of its issuers in the
+  // same text, are all good.
+  const TlsValidity& own_validity() const { return own_validity_; }
+  // Returns when all lists are good; without lists: always.
+  const TlsValidity& revoked_validity() const { return revoked_validity_; }
+  // Returns whether a list names this side's own certificate.
+  bool is_own_revoked() const { return is_own_revoked_; }
 
  private:
   friend class TlsSession;
   using Context = std::unique_ptr<ssl_ctx_st, void (*)(ssl_ctx_st*)>;
+  using List = std::unique_ptr<X509_crl_st, void (*)(X509_crl_st*)>;
 
-  TlsSettings(Context context, std::string own_name);
+  explicit TlsSettings(Context context);
+  absl::Status UseOwn(const TlsTexts& texts);
+  absl::Status Trust(const TlsTexts& texts);
+  absl::Status UseLists(const std::string& text, const std::string& name);
+  absl::Status CheckHasList(x509_st* authority, const TlsTexts& texts) const;
+  // Returns whether a list names the certificate.
+  bool Revokes(x509_st* certificate) const;
 
   Context context_;
+  std::vector<List> lists_;
   std::string own_name_;
+  TlsValidity own_validity_;
+  TlsValidity revoked_validity_;
+  bool is_own_revoked_ = false;
 };
 
 // One connection's.
@@ -127,6 +169,10 @@ class TlsSession {
   bool has_unread() const { return read_ < received_end_; }
   // Returns whether the socket had nothing more when it was read last.
   bool has_drained() const { return has_drained_ && !has_unread(); }
+
+  // Fails if the lists of `now` name the peer's certificate, or one of its
+  // issuers' (FTL8). Returns whether they do.
+  bool FailIfRevoked(const TlsSettings& now);
 
   // Returns the URI in the peer's certificate.
   const std::string& peer_name() const { return peer_name_; }

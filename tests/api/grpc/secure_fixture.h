@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,23 +19,12 @@
 #include "api/service/served/served_logs.h"
 #include "log/base/bytes.h"
 #include "log/base/random.h"
-#include "log/base/wall_clock.h"
 #include "tests/api/grpc/log_client.h"
+#include "tests/support/fixtures/fake_wall_clock.h"
 #include "tests/support/fixtures/temp_directory.h"
 #include "tests/support/fixtures/test_certificates.h"
 
 namespace alpheus::testing {
-
-class FakeWallClock final : public WallClock {
- public:
-  explicit FakeWallClock(int64_t now_s) : now_s_(now_s) {}
-
-  int64_t NowSeconds() const override { return now_s_; }
-  void Set(int64_t now_s) { now_s_ = now_s; }
-
- private:
-  std::atomic<int64_t> now_s_;
-};
 
 class SecureServerTest : public ::testing::Test {
  protected:
@@ -82,8 +71,10 @@ class SecureServerTest : public ::testing::Test {
     EXPECT_TRUE(added.ok()) << added;
     return made->token;
   }
-  void MustStart() {
-    auto server = rpc::LogServer::Start(options_, logs_, {}, clock_);
+  // `say`: what an operator is told.
+  void MustStart(std::function<void(const std::string&)> say = {}) {
+    auto server =
+        rpc::LogServer::Start(options_, logs_, std::move(say), clock_);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }

@@ -15,8 +15,10 @@ namespace alpheus::testing {
 namespace {
 
 using ::grpc::StatusCode;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 std::string Why(const absl::Status& status) {
   return std::string(status.message());
@@ -122,6 +124,34 @@ TEST_F(TlsTest, CertificateIsReplacedUnderLoad) {
   EXPECT_EQ(old.Open().error_code(), StatusCode::UNAVAILABLE);
   ASSERT_TRUE(stream.ReadUntilDone(49));
   EXPECT_TRUE(stream.Finish().ok());
+}
+
+// LSV3.
+TEST_F(TlsTest, ReplacedFilesAreTakenAtAHandshakeOfTheNextSecond) {
+  UseTls(ca_.Issue("node"));
+  std::vector<std::string> said;
+  MustStart([&said](const std::string& sentence) { said.push_back(sentence); });
+  const TestAuthority next("next authority");
+  const TestCertificate own = next.Issue("node");
+  Write("node.pem", own.certificate, 0644);
+  const auto opens = [&] { return Client().Open().ok(); };
+  EXPECT_TRUE(opens());
+  EXPECT_THAT(said, IsEmpty());
+  // The key is missing yet.
+  for (int second = 1; second < 3; ++second) {
+    clock_.Set(kYear2900 + second);
+    EXPECT_TRUE(opens());
+    EXPECT_THAT(said, ElementsAre(AllOf(
+                          HasSubstr("the certificate of before is kept: "),
+                          HasSubstr("the key of another certificate"))));
+  }
+  Write("node.key", own.key);
+  clock_.Set(kYear2900 + 3);
+  EXPECT_FALSE(opens());
+  LogClient after = ClientThatTrusts(next);
+  EXPECT_TRUE(after.Open().ok());
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_THAT(said[1], HasSubstr("the certificate was replaced, and is used"));
 }
 
 TEST_F(TlsTest, AuthoritiesOfClientsAreReplaced) {

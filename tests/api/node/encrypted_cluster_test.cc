@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -76,6 +77,13 @@ class EncryptedClusterTest : public ::testing::Test {
     ASSERT_TRUE((*log)->Append(data).ok());
     ASSERT_TRUE((*log)->Close().ok());
   }
+  static void AwaitInSync(Log& log, uint32_t replicas) {
+    const Deadline end = InPatience();
+    while (log.replication_status().in_sync != replicas) {
+      ASSERT_FALSE(end.HasPassed(Clock::Real().NowNanos()));
+      std::this_thread::yield();
+    }
+  }
   // The cluster's file with other words in it, beside it.
   std::string FileWith(const std::map<std::string, std::string>& words) {
     const auto bytes = testing::ReadFile(cluster_.file());
@@ -92,7 +100,11 @@ class EncryptedClusterTest : public ::testing::Test {
   // node `shown`, and makes this request as node `acts_as`.
   absl::Status Ask(uint64_t asked, uint64_t shown, uint64_t acts_as,
                    recovery::Message request) {
-    const auto cluster = quorum::LoadClusterFile(cluster_.file());
+    return Ask(cluster_.file(), asked, shown, acts_as, std::move(request));
+  }
+  absl::Status Ask(const std::string& file, uint64_t asked, uint64_t shown,
+                   uint64_t acts_as, recovery::Message request) {
+    const auto cluster = quorum::LoadClusterFile(file);
     EXPECT_TRUE(cluster.ok()) << cluster.status();
     auto connectivity = Connectivity::Open(*cluster, NodeId(shown));
     EXPECT_TRUE(connectivity.ok()) << connectivity.status();
@@ -226,6 +238,79 @@ TEST_F(EncryptedClusterTest, OtherEncryptionNeedsARestart) {
               ContainsRegex("only after a restart: [^\n]*encryption"));
 }
 
+// Nodes and primary run; their connections go on, and new ones are made by new
+// certificates of another authority, which no process knew at its start.
+TEST_F(EncryptedClusterTest, CertificatesAreReplacedWhileALogIsWritten) {
+  Format();
+  const auto log = Open(1, cluster_.file());
+  ASSERT_TRUE(log.ok()) << log.status();
+  ASSERT_TRUE((*log)->Append("one").ok());
+  const testing::TestAuthority next("next");
+  cluster_.ReplaceCertificates(next);
+  const auto second = (*log)->Append("two");
+  ASSERT_TRUE(second.ok()) << second.status();
+  cluster_.Stop(3);
+  cluster_.Start(3);
+  ASSERT_TRUE(
+      cluster_.AwaitReported({"node 3: log main: ", "writes epoch"}, 2));
+  AwaitInSync(**log, 3);
+  cluster_.Stop(2);
+  const auto third = (*log)->Append("three");  // by the connection to node 3
+  ASSERT_TRUE(third.ok()) << third.status();
+  EXPECT_TRUE((*log)->Close().ok());
+  cluster_.Start(2);
+  // Node 1 runs since before.
+  ASSERT_TRUE(cluster_.AwaitReported(
+      {"node 1: encryption: its files were read again"}, 1));
+  ClusterScrubOptions options;
+  options.cluster_file = cluster_.file();
+  options.timeout_ms = kPatienceMs;
+  const auto scrubs = ScrubCluster(options);
+  ASSERT_TRUE(scrubs.ok()) << scrubs.status();
+  for (const ScrubResult& one : *scrubs) {
+    EXPECT_TRUE(one.status.ok()) << one.status;
+  }
+}
+
+// The primary of node 3 loses its backups; the log goes on at node 1.
+TEST_F(EncryptedClusterTest, RevokedNodeIsShutOutWhileItIsPrimary) {
+  Format();
+  auto log = Open(3, cluster_.file());
+  ASSERT_TRUE(log.ok()) << log.status();
+  ASSERT_TRUE((*log)->Append("one").ok());
+  cluster_.Revoke("3");
+  ASSERT_TRUE(cluster_.AwaitReported(
+      {"/node/3, has been revoked since it connected"}, 2));
+  Append(1, "two");
+  // A thief looks at no list.
+  const absl::Status refused =
+      Ask(FileWith({{"revoked_file = \"revoked.pem\"\n", ""}}), 2, 3, 3,
+          recovery::View{});
+  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+  const absl::Status other = Ask(2, 1, 1, recovery::View{});
+  EXPECT_TRUE(other.ok()) << other;
+}
+
+TEST_F(EncryptedClusterTest, ReloadReadsTheFilesOfEncryption) {
+  NodeOptions options;
+  options.cluster_file = cluster_.file();
+  options.node = 1;
+  options.directory =
+      std::filesystem::path(cluster_.ReplicaPath(1)).parent_path();
+  EXPECT_TRUE(cluster_.NodeOf(1).Reload(options).ok());
+  const auto status = cluster_.NodeOf(1).Observe(testing::kPatienceMs);
+  ASSERT_TRUE(status.has_value());
+  EXPECT_EQ(status->certificate_end_s, testing::kYear2999);
+  EXPECT_THAT(cluster_.Reported(), HasSubstr("its files were read again"));
+  // A cluster file of no use does not keep a certificate from being revoked.
+  std::filesystem::remove(cluster_.CertificateFile("revoked.pem"));
+  options.cluster_file = "/none";
+  EXPECT_FALSE(cluster_.NodeOf(1).Reload(options).ok());
+  EXPECT_THAT(cluster_.Reported(),
+              ContainsRegex("node 1: encryption: the files of before are "
+                            "kept: [^\n]*revoked.pem can't be opened"));
+}
+
 // Nobody is primary, and node 2 can't open the log under another name.
 TEST_F(EncryptedClusterTest, NodeThatMayNotBePrimaryMakesNoChangeAlone) {
   Format();
@@ -315,7 +400,8 @@ TEST_F(EncryptedClusterTest, NodeOfAnotherClusterIsRefused) {
   texts.key = other.key;
   texts.authorities = cluster_.authority().certificate();
   fabric::tcp::TcpFabricOptions options;
-  options.tls = *fabric::tcp::TlsSettings::Make(texts);
+  const auto tls = *fabric::tcp::TlsSettings::Make(texts);
+  options.tls = [tls] { return tls; };
   EntropyRandom random;
   fabric::tcp::TcpFabric fabric(options, Clock::Real(), random);
   const auto cluster = quorum::LoadClusterFile(cluster_.file());
@@ -340,7 +426,8 @@ TEST_F(EncryptedClusterTest, ProcessThatDoesNotEncryptIsToldNothing) {
       FileWith({{"[encryption]\n"
                  "authorities_file = \"authorities.pem\"\n"
                  "certificate_file = \"node-{node}.pem\"\n"
-                 "key_file = \"node-{node}.key\"\n",
+                 "key_file = \"node-{node}.key\"\n"
+                 "revoked_file = \"revoked.pem\"\n",
                  ""}});
   options.timeout_ms = kPatienceMs;
   const auto scrubs = ScrubCluster(options);

@@ -55,6 +55,29 @@ TEST_F(ConfigFileTest, HasAtMostTheBytesOfItsKind) {
       "secret file " + path_ + " has more than 8 bytes. Name another file");
 }
 
+TEST_F(ConfigFileTest, StampTellsAFileThatWasReplacedOrWritten) {
+  EXPECT_EQ(StampOf(path_), ConfigFileStamp());
+  Write("text", 0644);
+  const ConfigFileStamp first = StampOf(path_);
+  EXPECT_NE(first, ConfigFileStamp());
+  EXPECT_EQ(StampOf(path_), first);
+  EXPECT_EQ(first.bytes, 4);
+  Write("longer", 0644);
+  const ConfigFileStamp written = StampOf(path_);
+  EXPECT_NE(written, first);
+  // A file of the same length and time in its place.
+  const std::string other = path_ + ".new";
+  testing::WriteFile(other, testing::ReadFile(path_));
+  const timespec times[2] = {
+      {written.written_ns / 1'000'000'000, written.written_ns % 1'000'000'000},
+      {written.written_ns / 1'000'000'000, written.written_ns % 1'000'000'000}};
+  ASSERT_EQ(utimensat(AT_FDCWD, other.c_str(), times, 0), 0);
+  ASSERT_EQ(rename(other.c_str(), path_.c_str()), 0);
+  const ConfigFileStamp replaced = StampOf(path_);
+  EXPECT_EQ(replaced.written_ns, written.written_ns);
+  EXPECT_NE(replaced, written);
+}
+
 TEST_F(ConfigFileTest, SecretIsForItsOwnerAlone) {
   for (mode_t others = 0; others < 0100; ++others) {
     Write("text", 0600 | others);

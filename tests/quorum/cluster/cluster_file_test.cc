@@ -550,6 +550,11 @@ TEST(ClusterFileTest, EncryptionNamesThreeFiles) {
   EXPECT_EQ(parsed->encryption,
             (NodeEncryption{"ca.pem", "node-{node}.pem", "node-{node}.key"}));
   EXPECT_FALSE(ParseClusterFile(absl::StrCat(kId, kNode1), "file")->encryption);
+  const auto with_list = ParseClusterFile(
+      absl::StrCat(kId, table, "revoked_file = 'revoked.pem'\n", kNode1),
+      "file");
+  ASSERT_TRUE(with_list.ok()) << with_list.status();
+  EXPECT_EQ(with_list->encryption->revoked_file, "revoked.pem");
   const auto refused = [](const std::string& text) {
     const auto cluster = ParseClusterFile(text, "file");
     EXPECT_TRUE(absl::IsInvalidArgument(cluster.status())) << cluster.status();
@@ -571,6 +576,8 @@ TEST(ClusterFileTest, EncryptionNamesThreeFiles) {
     EXPECT_THAT(refused(absl::StrCat(kId, empty, kNode1)),
                 HasSubstr(absl::StrCat("\"", key, "\" names no file")));
   }
+  EXPECT_THAT(refused(absl::StrCat(kId, table, "revoked_file = ''\n", kNode1)),
+              HasSubstr("\"revoked_file\" names no file"));
   EXPECT_THAT(refused(absl::StrCat(kId, table, "cipher = 'x'\n", kNode1)),
               HasSubstr("unknown key \"cipher\""));
 }

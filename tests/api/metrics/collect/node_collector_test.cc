@@ -188,9 +188,11 @@ TEST_F(NodeCollectorTest, ReplicasAreShownAsTheNodeTells) {
   status.replicas = {replica, {.log = "other"}};
   status.connections = 5;
   status.rejected[0] = 4;
+  status.certificate_end_s = 1'800'000'000;
   status_ = status;
   EXPECT_EQ(Value(kNodeResponsive, {}), 1);
   EXPECT_EQ(Value(kNodeConnections, {}), 5);
+  EXPECT_EQ(Value(kNodeCertificateEnd, {}), 1'800'000'000);
   EXPECT_EQ(Value(kReplicaServed), 1);
   EXPECT_EQ(Value(kReplicaInSession), 1);
   EXPECT_EQ(Value(kReplicaPersisted), 41);

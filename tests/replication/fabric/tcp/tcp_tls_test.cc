@@ -22,6 +22,7 @@
 #include "replication/fabric/tcp/tls.h"
 #include "tests/replication/fabric/tcp/tcp_world.h"
 #include "tests/replication/fabric/tcp/test_tls.h"
+#include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/test_certificates.h"
 
 namespace alpheus::testing {
@@ -36,6 +37,7 @@ using fabric::tcp::TlsTexts;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 using Kind = ConnectionEvent::Kind;
 
 // --- Files -------------------------------------------------------------------
@@ -88,6 +90,53 @@ TEST_F(TlsSettingsTest, CertificateNamesOneUri) {
   }
 }
 
+// FTL6.
+TEST_F(TlsSettingsTest, ListsAreOfAllAuthoritiesAndWhole) {
+  TlsTexts texts = good_;
+  texts.revoked = authority_.Revoke({}, kYear2000, kYear2001);
+  const auto made = TlsSettings::Make(texts);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_FALSE((*made)->is_own_revoked());
+  EXPECT_EQ((*made)->own_validity().begin_s, kYear2000);
+  EXPECT_EQ((*made)->own_validity().end_s, kYear2999);
+  EXPECT_EQ((*made)->revoked_validity().begin_s, kYear2000);
+  EXPECT_EQ((*made)->revoked_validity().end_s, kYear2001);
+  const std::string good = authority_.Revoke({own_.certificate});
+  const TestAuthority other("others");
+  const TestAuthority namesake("nodes");
+  for (const std::string& bad :
+       {std::string(), std::string("nothing"), own_.certificate,
+        good.substr(0, good.size() / 2), good + good.substr(0, 100)}) {
+    texts.revoked = bad;
+    EXPECT_THAT(Refused(texts), AllOf(HasSubstr("revoked certificates: "),
+                                      HasSubstr("all of them whole")))
+        << bad;
+  }
+  texts.revoked = other.Revoke({});
+  EXPECT_THAT(Refused(texts),
+              HasSubstr("0 lists are of \"CN=nodes\", and it has signed 0"));
+  texts.revoked = namesake.Revoke({});
+  EXPECT_THAT(Refused(texts), HasSubstr("and it has signed 0 of them"));
+  // A list that is cut off between two.
+  texts.authorities = authority_.certificate() + other.certificate();
+  texts.revoked = good;
+  EXPECT_THAT(Refused(texts), HasSubstr("0 lists are of \"CN=others\""));
+  texts.revoked = good + other.Revoke({});
+  EXPECT_TRUE(TlsSettings::Make(texts).ok());
+  // libssl could take the list of one for that of the other.
+  texts.authorities = authority_.certificate() + namesake.certificate();
+  texts.revoked = good + namesake.Revoke({});
+  EXPECT_THAT(Refused(texts), HasSubstr("have names of their own"));
+}
+
+TEST_F(TlsSettingsTest, OwnCertificateMayBeRevoked) {
+  TlsTexts texts = good_;
+  texts.revoked = authority_.Revoke({own_.certificate});
+  const auto made = TlsSettings::Make(texts);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_TRUE((*made)->is_own_revoked());
+}
+
 // --- Peers -------------------------------------------------------------------
 
 // Host 0 connects to host 1; each has settings of its own.
@@ -98,20 +147,35 @@ class TlsPeersTest : public ::testing::Test {
     std::string detail;
   };
 
+  // Settings of a host with this list, and a certificate of the authority.
+  static std::shared_ptr<const TlsSettings> With(const std::string& revoked,
+                                                 const TestCertificate& own) {
+    TlsTexts texts = TlsTextsFor(TestNodeAuthority(), own);
+    texts.revoked = revoked;
+    auto made = TlsSettings::Make(texts);
+    EXPECT_TRUE(made.ok()) << made.status();
+    return *std::move(made);
+  }
+
   void Start(std::shared_ptr<const TlsSettings> connects,
              std::shared_ptr<const TlsSettings> accepts) {
     for (int host = 0; host < 2; ++host) {
       TcpFabricOptions options;
       options.source_host = host == 0 ? "127.0.0.1" : "127.0.0.2";
-      options.tls = host == 0 ? connects : accepts;
-      options.kept_bytes_max = kKeptBytesMax;
-      if (host == 1) {
-        options.on_rejected = [this](std::string_view /*peer*/,
-                                     UnauthenticatedEnd why,
-                                     std::string_view detail) {
-          said_.push_back({why, std::string(detail)});
+      tls_[host] = host == 0 ? connects : accepts;
+      if (tls_[host] != nullptr) {
+        options.tls = [this, host] {
+          ++asked_[host];
+          return tls_[host];
         };
       }
+      options.kept_bytes_max = kKeptBytesMax;
+      options.on_rejected = [this, host](std::string_view /*peer*/,
+                                         UnauthenticatedEnd why,
+                                         std::string_view detail) {
+        auto& said = host == 0 ? said_by_0_ : said_;
+        said.push_back({why, std::string(detail)});
+      };
       fabrics_[host] = std::make_unique<TcpFabric>(options, clock_, random_);
       memory_[host].resize(kBytes / 8);
       key_[host] =
@@ -126,38 +190,51 @@ class TlsPeersTest : public ::testing::Test {
     return {key_[host], Memory(host).subspan(offset, bytes)};
   }
 
-  // Both adapters go on until it is so. Time goes on by a little, so that
-  // delayed answers leave (TF4) and no peer looks silent.
-  template <class Done>
-  void Until(const Done& done) {
-    while (!done()) {
-      clock_.Forward(1'000);
-      for (int host = 0; host < 2; ++host) {
-        std::array<fabric::Completion, 64> some;
-        const size_t count = fabrics_[host]->Poll(some, &events_[host]);
-        for (const fabric::Completion& one : std::span(some).first(count)) {
-          EXPECT_EQ(one.status, fabric::CompletionStatus::kOk);
-        }
-        completed_[host] += count;
+  void Turn() {
+    clock_.Forward(1'000);
+    for (int host = 0; host < 2; ++host) {
+      std::array<fabric::Completion, 64> some;
+      const size_t count = fabrics_[host]->Poll(some, &events_[host]);
+      for (const fabric::Completion& one : std::span(some).first(count)) {
+        EXPECT_EQ(one.status, fabric::CompletionStatus::kOk);
       }
+      completed_[host] += count;
     }
+  }
+  // Both adapters go on until it is so. Time goes on by a little, so that
+  // delayed answers leave (TF4) and no peer looks silent. Returns false if it
+  // does not become so.
+  template <class Done>
+  bool Until(const Done& done) {
+    const Deadline end = InPatience();
+    while (!done()) {
+      const bool is_over = end.HasPassed(Clock::Real().NowNanos());
+      EXPECT_FALSE(is_over) << "what was waited for did not come";
+      if (is_over) return false;
+      Turn();
+    }
+    return true;
   }
   ConnectionEvent Await(int host, Kind kind) {
     const auto find = [&] {
       return std::ranges::find(events_[host], kind, &ConnectionEvent::kind);
     };
-    Until([&] { return find() != events_[host].end(); });
+    if (!Until([&] { return find() != events_[host].end(); })) return {};
     return *find();
   }
   // Connects, and fails. Returns what host 0 is told.
   std::string Fails() {
     EXPECT_TRUE(fabrics_[0]->Connect(address_, "hello", Deadline()).ok());
-    const ConnectionEvent event = Await(0, Kind::kUnreachable);
+    Until([&] { return !events_[0].empty() || !events_[1].empty(); });
     EXPECT_THAT(events_[1], IsEmpty());
-    return event.why;
+    if (events_[0].empty()) return "";
+    EXPECT_EQ(events_[0].front().kind, Kind::kUnreachable);
+    return events_[0].front().why;
   }
   void Connect() {
     at_[0] = *fabrics_[0]->Connect(address_, "hello", Deadline());
+    Until([&] { return !events_[0].empty() || !events_[1].empty(); });
+    ASSERT_THAT(events_[0], IsEmpty());  // not refused
     const ConnectionEvent request = Await(1, Kind::kRequested);
     EXPECT_EQ(request.private_data, "hello");
     at_[1] = request.connection;
@@ -170,7 +247,10 @@ class TlsPeersTest : public ::testing::Test {
 
   HandClock clock_;
   Random random_{/*seed=*/7};
-  std::vector<Said> said_;
+  std::vector<Said> said_;  // by host 1
+  std::vector<Said> said_by_0_;
+  std::shared_ptr<const TlsSettings> tls_[2];
+  int asked_[2] = {0, 0};  // how often the hosts asked for these
   std::vector<uint64_t> memory_[2];
   fabric::RegionKey key_[2];
   std::unique_ptr<TcpFabric> fabrics_[2];
@@ -309,6 +389,171 @@ TEST_F(TlsPeersTest, PeerThatEncryptsIsNotUnderstoodWithoutTls) {
   ASSERT_EQ(said_.size(), 1u);
   EXPECT_EQ(said_[0].why, UnauthenticatedEnd::kNotUnderstood);
   EXPECT_EQ(said_[0].detail, "");
+}
+
+// --- Revoked certificates ----------------------------------------------------
+
+class TlsRevokedTest : public TlsPeersTest {
+ protected:
+  static void ExpectRevoked(const std::vector<Said>& said,
+                            const std::string& detail) {
+    ASSERT_EQ(said.size(), 1u);
+    EXPECT_EQ(said[0].why, UnauthenticatedEnd::kNotTrusted);
+    EXPECT_THAT(said[0].detail, HasSubstr(detail));
+  }
+  // A write of host 0 arrives.
+  void Write() {
+    const size_t before = completed_[0];
+    ASSERT_TRUE(fabrics_[0]
+                    ->PostWrite(at_[0], fabric::WorkId(before),
+                                Local(0, 0, 1000), {key_[1], 0})
+                    .ok());
+    Until([&] { return completed_[0] == before + 1; });
+  }
+  // The hosts ask for their settings again.
+  void PassASecond() {
+    clock_.Forward(1'000'000'000);
+    for (int turn = 0; turn < 10; ++turn) Turn();
+  }
+
+  const TestAuthority& authority_ = TestNodeAuthority();
+  const TestCertificate own_[2] = {authority_.IssueFor("URI:test://host/0"),
+                                   authority_.IssueFor("URI:test://host/1")};
+  const std::string nobody_ = authority_.Revoke({});
+};
+
+// FTL6.
+TEST_F(TlsRevokedTest, PeerThatConnectsIsRefused) {
+  Start(With(nobody_, own_[0]),
+        With(authority_.Revoke({own_[0].certificate}), own_[1]));
+  Fails();
+  ExpectRevoked(said_, "its certificate is refused: certificate revoked");
+}
+
+TEST_F(TlsRevokedTest, PeerThatListensIsRefused) {
+  Start(With(authority_.Revoke({own_[1].certificate}), own_[0]),
+        With(nobody_, own_[1]));
+  EXPECT_THAT(Fails(),
+              HasSubstr("its certificate is refused: certificate revoked"));
+  ExpectRevoked(said_, "certificate revoked");
+}
+
+TEST_F(TlsRevokedTest, OthersAreLetIn) {
+  const TestCertificate third = authority_.IssueFor("URI:test://host/3");
+  const std::string list = authority_.Revoke({third.certificate});
+  Start(With(list, own_[0]), With(list, own_[1]));
+  Connect();
+  Write();
+  EXPECT_THAT(said_, IsEmpty());
+}
+
+// FTL6. Host 0 has its certificate from an authority between.
+TEST_F(TlsRevokedTest, PeerWhoseIssuerIsRevokedIsRefused) {
+  const TestAuthority between("between", authority_);
+  const TestCertificate own = between.IssueFor("URI:test://host/0");
+  const std::string list = authority_.Revoke({between.certificate()});
+  Start(With(nobody_, own), With(list + between.Revoke({}), own_[1]));
+  Fails();
+  ExpectRevoked(said_, "its certificate is refused: certificate revoked");
+}
+
+TEST_F(TlsRevokedTest, PeerWhoseIssuerHasNoListIsRefused) {
+  const TestAuthority between("between", authority_);
+  const TestCertificate own = between.IssueFor("URI:test://host/0");
+  Start(With(nobody_, own), With(nobody_, own_[1]));
+  Fails();
+  ExpectRevoked(said_, "there is no list of what its issuer has revoked");
+}
+
+// FTL7.
+TEST_F(TlsRevokedTest, ListThatHasExpiredLetsOthersIn) {
+  const std::string list = authority_.Revoke({}, kYear2000, kYear2001);
+  Start(With(list, own_[0]), With(list, own_[1]));
+  Connect();
+  Write();
+}
+
+// FTL7.
+TEST_F(TlsRevokedTest, ListThatHasExpiredRefusesThoseItNames) {
+  const std::string list =
+      authority_.Revoke({own_[0].certificate}, kYear2000, kYear2001);
+  Start(With(nobody_, own_[0]), With(list, own_[1]));
+  Fails();
+  ExpectRevoked(said_, "its certificate is refused: certificate revoked");
+}
+
+// --- Settings that are replaced ----------------------------------------------
+
+// TF11. Hosts that know each other only by their new authority connect by it.
+TEST_F(TlsRevokedTest, NewConnectionsBeginWithNewSettingsAndOldOnesGoOn) {
+  Start(With(nobody_, own_[0]), With(nobody_, own_[1]));
+  Connect();
+  Write();
+  const TestAuthority next("next");
+  for (int host = 0; host < 2; ++host) {
+    tls_[host] =
+        MakeTls(next, host == 0 ? "URI:test://new/0" : "URI:test://new/1");
+  }
+  Write();
+  PassASecond();
+  Write();
+  const fabric::ConnectionId first[2] = {at_[0], at_[1]};
+  events_[0].clear();
+  events_[1].clear();
+  Connect();
+  EXPECT_EQ(Await(1, Kind::kRequested).peer_name, "test://new/0");
+  EXPECT_EQ(Await(0, Kind::kEstablished).peer_name, "test://new/1");
+  Write();
+  std::ranges::copy(first, at_);
+  Write();
+  EXPECT_THAT(said_, IsEmpty());
+  EXPECT_THAT(said_by_0_, IsEmpty());
+}
+
+// TF11.
+TEST_F(TlsRevokedTest, ConnectionOfAPeerThatIsRevokedEnds) {
+  Start(With(nobody_, own_[0]), With(nobody_, own_[1]));
+  Connect();
+  Write();
+  tls_[1] = With(authority_.Revoke({own_[0].certificate}), own_[1]);
+  PassASecond();
+  ASSERT_THAT(said_, SizeIs(1));
+  EXPECT_EQ(Await(1, Kind::kDisconnected).connection, at_[1]);
+  EXPECT_EQ(Await(0, Kind::kDisconnected).connection, at_[0]);
+  ExpectRevoked(said_,
+                "its certificate, of test://host/0, has been revoked since it "
+                "connected");
+  events_[0].clear();
+  events_[1].clear();
+  said_.clear();
+  Fails();
+  ExpectRevoked(said_, "its certificate is refused: certificate revoked");
+}
+
+TEST_F(TlsRevokedTest, ConnectionToAPeerThatIsRevokedEnds) {
+  Start(With(nobody_, own_[0]), With(nobody_, own_[1]));
+  Connect();
+  Write();
+  tls_[0] = With(authority_.Revoke({own_[1].certificate}), own_[0]);
+  PassASecond();
+  ASSERT_THAT(said_by_0_, SizeIs(1));
+  EXPECT_EQ(Await(0, Kind::kDisconnected).connection, at_[0]);
+  ExpectRevoked(said_by_0_, "has been revoked since it connected");
+}
+
+// The handshake began with the list of before.
+TEST_F(TlsRevokedTest, PeerThatIsRevokedWhileItShakesHandsIsNotLetIn) {
+  Start(With(nobody_, own_[0]), With(nobody_, own_[1]));
+  at_[0] = *fabrics_[0]->Connect(address_, "hello", Deadline());
+  std::array<fabric::Completion, 1> none;
+  const int asked = asked_[1];
+  while (asked_[1] == asked) fabrics_[1]->Poll(none, &events_[1]);
+  tls_[1] = With(authority_.Revoke({own_[0].certificate}), own_[1]);
+  clock_.Forward(1'000'000'000);
+  fabrics_[1]->Poll(none, &events_[1]);
+  Until([&] { return !events_[0].empty() || !events_[1].empty(); });
+  ExpectRevoked(said_, "has been revoked since it connected");
+  EXPECT_THAT(events_[1], IsEmpty());
 }
 
 // A peer that begins a handshake, and says nothing more.

@@ -22,9 +22,9 @@ TcpWorld::TcpWorld(const std::vector<std::string>& names) {
     fabric::tcp::TcpFabricOptions options = options_;
     options.source_host = Host(host);
     if (!names.empty()) {
-      options.tls =
+      options.tls = Always(
           MakeTls(TestNodeAuthority(),
-                  absl::StrCat("URI:", names[static_cast<size_t>(host)]));
+                  absl::StrCat("URI:", names[static_cast<size_t>(host)])));
     }
     fabrics_.push_back(
         std::make_unique<fabric::tcp::TcpFabric>(options, clock_, random_));

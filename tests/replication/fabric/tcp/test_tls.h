@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -39,6 +40,12 @@ inline std::shared_ptr<const fabric::tcp::TlsSettings> MakeTls(
       TlsTextsFor(authority, authority.IssueFor(names, begin_s, end_s)));
   EXPECT_TRUE(made.ok()) << made.status();
   return *std::move(made);
+}
+
+// What TcpFabricOptions::tls asks for, and always gets.
+inline std::function<std::shared_ptr<const fabric::tcp::TlsSettings>()> Always(
+    std::shared_ptr<const fabric::tcp::TlsSettings> tls) {
+  return [tls] { return tls; };
 }
 
 // Returns whether this kernel has TLS, and its module is there: after the first
