@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -22,11 +24,14 @@
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
 #include "log/core/ring/format_region.h"
+#include "log/format/layout.h"
+#include "log/pmem/new_file.h"
 #include "quorum/cluster/cluster_file.h"
 #include "quorum/members/log_id.h"
 #include "quorum/membership/static_membership.h"
 #include "recovery/deletion/log_deletion.h"
 #include "tests/support/fixtures/patience.h"
+#include "tests/support/fixtures/temp_directory.h"
 #include "tests/support/fixtures/test_cluster.h"
 
 namespace alpheus {
@@ -72,6 +77,11 @@ class DeleteLogTest : public ::testing::Test {
   }
   bool IsRemoved(int node) {
     return BytesOf(node) == LayoutOfRemoved().region_bytes;
+  }
+  // Where a node makes the file of a removed replica.
+  std::string WorkingNameOf(int node) {
+    return NewFile::WorkingName(
+        std::filesystem::canonical(cluster_.ReplicaPath(node)).string());
   }
   // By the node itself, which takes its time.
   void MustBeRemoved(int node) {
@@ -179,6 +189,66 @@ TEST_F(DeleteLogTest, NodeThatEndedInBetweenGoesOnWhenItStarts) {
   ASSERT_TRUE(deleted.ok()) << deleted.status();
   EXPECT_TRUE(IsRemoved(1));
   EXPECT_TRUE(IsRemoved(3));
+}
+
+// P-D4: a removal that fails leaves the replica as it was, with its mark, and
+// is made when the deletion is given again or the node starts.
+TEST_F(DeleteLogTest, RemovalThatFailsKeepsTheMarkAndIsMadeLater) {
+  AppendOne();
+  // Folders in the way of the files that are to come.
+  for (const int node : {2, 3}) {
+    ASSERT_TRUE(std::filesystem::create_directory(WorkingNameOf(node)));
+  }
+  const auto deleted = Delete();
+  ASSERT_TRUE(deleted.ok()) << deleted.status();
+  EXPECT_THAT(deleted->removed, ElementsAre(1));
+  EXPECT_THAT(deleted->left, ElementsAre(2, 3));
+  EXPECT_EQ(BytesOf(2), kRegionBytes);
+  EXPECT_TRUE(absl::IsNotFound(Log::Open(OptionsOf(1)).status()));
+  cluster_.Stop(3);
+  cluster_.Start(3);
+  EXPECT_THAT(cluster_.Reported(), HasSubstr("its records can't be removed"));
+  EXPECT_EQ(BytesOf(3), kRegionBytes);
+  for (const int node : {2, 3}) {
+    ASSERT_TRUE(std::filesystem::remove(WorkingNameOf(node)));
+  }
+  cluster_.Stop(3);
+  cluster_.Start(3);
+  EXPECT_TRUE(IsRemoved(3));
+  const auto again = Delete();
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_THAT(again->removed, ElementsAre(1, 2, 3));
+  EXPECT_TRUE(IsRemoved(2));
+}
+
+// P-D4: a node that was killed while it made the small file.
+TEST_F(DeleteLogTest, LeftoversOfARemovalAreMadeAgain) {
+  AppendOne();
+  cluster_.Stop(1);
+  Mark(1, Deletion::kDecided);
+  const std::string replica = cluster_.ReplicaPath(1);
+  const std::vector<std::byte> decided = testing::ReadFile(replica);
+  cluster_.Start(1);
+  ASSERT_TRUE(IsRemoved(1));
+  cluster_.Stop(1);
+  const std::vector<std::byte> whole = testing::ReadFile(replica);
+  std::vector<std::byte> unfinished = whole;
+  std::fill_n(unfinished.begin(), 2 * kSuperlineCopyBytes, std::byte{0});
+  for (const auto& leftover : {std::vector<std::byte>(), unfinished, whole}) {
+    testing::WriteFile(replica, decided);
+    testing::WriteFile(WorkingNameOf(1), leftover);
+    cluster_.Start(1);
+    EXPECT_TRUE(IsRemoved(1)) << leftover.size();
+    EXPECT_FALSE(std::filesystem::exists(WorkingNameOf(1)));
+    cluster_.Stop(1);
+  }
+  // Something else under that name may be needed.
+  testing::WriteFile(replica, decided);
+  testing::WriteFile(WorkingNameOf(1), decided);
+  cluster_.Start(1);
+  EXPECT_EQ(BytesOf(1), kRegionBytes);
+  EXPECT_TRUE(testing::ReadFile(WorkingNameOf(1)) == decided);
+  EXPECT_THAT(cluster_.Reported(), HasSubstr("move it elsewhere"));
 }
 
 // CAN6. A program that stands, and one that has the log open.
