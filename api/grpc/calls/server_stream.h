@@ -39,9 +39,6 @@ class ServerStream : public Reactor,
                      public service::LogGuest,
                      public std::enable_shared_from_this<Stream> {
  protected:
-  // `counts` must outlive it.
-  ServerStream(CallCounts& counts, Method method)
-      : counts_(counts), method_(method) {}
   ~ServerStream() override = default;
 
   // Counts the stream as begun. From now on it owns itself, until OnDone. Call
@@ -108,6 +105,12 @@ class ServerStream : public Reactor,
   Mutex mutex_;
 
  private:
+  friend Stream;  // nobody else makes one
+
+  // `counts` must outlive it.
+  ServerStream(CallCounts& counts, Method method)
+      : counts_(counts), method_(method) {}
+
   void OnWriteDone(bool ok) final {
     const std::shared_ptr<Stream> self = this->shared_from_this();
     const MutexLock lock(mutex_);

@@ -6,10 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,6 +29,7 @@
 #include "log/base/deadline.h"
 #include "log/core/ring/format_region.h"
 #include "log/format/layout.h"
+#include "log/pmem/msync_persistence.h"
 #include "log/pmem/new_file.h"
 #include "quorum/cluster/cluster_file.h"
 #include "quorum/members/log_id.h"
@@ -37,8 +42,10 @@
 namespace alpheus {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::kPatienceMs;
 using testing::TestCluster;
 
@@ -219,6 +226,65 @@ TEST_F(DeleteLogTest, RemovalThatFailsKeepsTheMarkAndIsMadeLater) {
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_THAT(again->removed, ElementsAre(1, 2, 3));
   EXPECT_TRUE(IsRemoved(2));
+}
+
+// Whether syncs fail of files that have no name yet.
+std::atomic<bool> new_files_fail{false};
+
+// Returns the file that is mapped at the address, as the kernel names it.
+std::string FileMappedAt(const void* address) {
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  std::ifstream maps("/proc/self/maps");
+  std::string line;
+  while (std::getline(maps, line)) {
+    std::istringstream words(line);
+    uintptr_t begin = 0;
+    uintptr_t end = 0;
+    char dash = 0;
+    words >> std::hex >> begin >> dash >> end;
+    if (at >= begin && at < end) return line.substr(line.find('/'));
+  }
+  return "";
+}
+
+int SyncUnlessNew(const void* address, size_t bytes) {
+  const bool fails = new_files_fail &&
+                     FileMappedAt(address).ends_with(NewFile::WorkingName(""));
+  return fails ? EIO : MsyncPersistence::SyncPages(address, bytes);
+}
+
+// P-D4: the medium fails under the small files, so the large ones stay.
+TEST(DeleteLogMediumTest, NewFilesThatAreNotPersistedReplaceNothing) {
+  TestCluster cluster(3, 0, SyncUnlessNew);
+  FormatOptions format;
+  format.cluster_file = cluster.file();
+  format.region_bytes = kRegionBytes;
+  format.timeout_ms = kPatienceMs;
+  ASSERT_TRUE(Log::Format(format).ok());
+  const auto sizes = [&cluster] {
+    std::vector<uint64_t> all;
+    for (const int node : {1, 2, 3}) {
+      all.push_back(std::filesystem::file_size(cluster.ReplicaPath(node)));
+    }
+    return all;
+  };
+  const DeleteLogOptions options{.cluster_file = cluster.file(),
+                                 .timeout_ms = kPatienceMs};
+  new_files_fail = true;
+  const auto deleted = DeleteLog(options);
+  EXPECT_THAT(sizes(), Each(kRegionBytes));
+  new_files_fail = false;
+  ASSERT_TRUE(deleted.ok()) << deleted.status();
+  EXPECT_THAT(deleted->removed, IsEmpty());
+  EXPECT_THAT(deleted->left, ElementsAre(1, 2, 3));
+  const auto again = DeleteLog(options);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_THAT(again->removed, ElementsAre(1, 2, 3));
+  EXPECT_THAT(sizes(), Each(LayoutOfRemoved().region_bytes));
+  for (const int node : {1, 2, 3}) {
+    EXPECT_FALSE(std::filesystem::exists(
+        NewFile::WorkingName(cluster.ReplicaPath(node))));
+  }
 }
 
 // P-D4: a node that was killed while it made the small file.
