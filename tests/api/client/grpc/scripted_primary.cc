@@ -119,13 +119,14 @@ grpc::Status ScriptedPrimary::AppendStream(
       return {grpc::StatusCode::UNAVAILABLE, "the script ends it"};
     }
     if (does == Stream::kDropsAndIsSilent) continue;
-    const v1::AppendStreamResponse response = Append(begin, request.requests());
+    const v1::AppendStreamResponse response =
+        AppendNew(begin, request.requests());
     if (does == Stream::kAnswers) stream->Write(response);
   }
   return grpc::Status::OK;
 }
 
-v1::AppendStreamResponse ScriptedPrimary::Append(
+v1::AppendStreamResponse ScriptedPrimary::AppendNew(
     const v1::AppendStreamRequest::Begin& begin,
     const v1::AppendStreamRequest::Requests& requests) {
   const std::lock_guard lock(mutex_);

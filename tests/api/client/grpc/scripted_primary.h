@@ -69,7 +69,7 @@ class ScriptedPrimary final : public v1::LogService::Service {
       grpc::ServerReaderWriter<v1::AppendStreamResponse,
                                v1::AppendStreamRequest>* stream) override;
   // Appends what is new, and returns the answer.
-  v1::AppendStreamResponse Append(
+  v1::AppendStreamResponse AppendNew(
       const v1::AppendStreamRequest::Begin& begin,
       const v1::AppendStreamRequest::Requests& requests);
 
