@@ -5,6 +5,9 @@
 // flush of clean lines. The counters are plain thread-local integers, cheap
 // enough to stay on in release builds; tests assert them per operation.
 //
+// Invariants:
+//   TPC1. To count costs an append at most 8 instructions, none of them locked
+//         (instruction_count_test.cc).
 // Thread safety: each thread reads and writes its own.
 #ifndef ALPHEUS_LOG_PMEM_COUNTERS_H_
 #define ALPHEUS_LOG_PMEM_COUNTERS_H_

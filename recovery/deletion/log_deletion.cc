@@ -124,6 +124,7 @@ void LogDeletion::Reconnect(int64_t now) {
 // Returns true if more may be heard of the peer in this phase.
 bool LogDeletion::MayComeYet(const OpeningPeer& peer) const {
   if (options_.deadline.HasPassed(clock_.NowNanos())) return false;
+  if (removed_.contains(peer.node())) return false;
   if (peer.failed()) return peer.may_try_again();
   switch (peer.state()) {
     case State::kGreeted:
@@ -131,8 +132,7 @@ bool LogDeletion::MayComeYet(const OpeningPeer& peer) const {
     case State::kReported:
       return phase_ > Phase::kPromise;
     case State::kDeletionKnown:
-      return phase_ == Phase::kRemove &&
-             peer.deletion().deletion != Deletion::kDecided;
+      return phase_ == Phase::kRemove;
     case State::kRefused:
       return false;
     default:
@@ -287,34 +287,32 @@ absl::Status LogDeletion::Mark() {
   return TooFew("too few members are marked as deleted");
 }
 
-// LDL2.
+// LDL2, LDL5. What a member says before it was told may be of an attempt
+// before.
 void LogDeletion::Remove() {
   for (const auto& peer : peers_) {
-    const bool is_due = peer->state() == State::kGreeted ||
-                        peer->state() == State::kReported ||
-                        (peer->state() == State::kDeletionKnown &&
-                         peer->deletion().deletion != Deletion::kDecided);
-    if (is_due) peer->Ask(recovery::Remove{});
+    const NodeId node = peer->node();
+    if (removed_.contains(node)) continue;
+    const bool is_known = peer->state() == State::kDeletionKnown;
+    if (is_known && told_.contains(node)) {
+      removed_.insert(node);
+    } else if (is_known || peer->state() == State::kGreeted ||
+               peer->state() == State::kReported) {
+      told_.insert(node);
+      peer->Ask(recovery::Remove{});
+    }
   }
   if (HasGathered()) End(absl::OkStatus());
 }
 
 std::vector<NodeId> LogDeletion::removed() const {
-  std::vector<NodeId> nodes;
-  for (const auto& peer : peers_) {
-    if (peer->deletion().deletion == Deletion::kDecided) {
-      nodes.push_back(peer->node());
-    }
-  }
-  return nodes;
+  return {removed_.begin(), removed_.end()};
 }
 
 std::vector<NodeId> LogDeletion::left() const {
   std::vector<NodeId> nodes;
   for (const auto& peer : peers_) {
-    if (peer->deletion().deletion != Deletion::kDecided) {
-      nodes.push_back(peer->node());
-    }
+    if (!removed_.contains(peer->node())) nodes.push_back(peer->node());
   }
   return nodes;
 }

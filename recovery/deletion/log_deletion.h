@@ -30,6 +30,9 @@
 //   LDL4. The status is OK exactly if the deletion is decided. Members that did
 //         not say so by the deadline may still have their records; they are
 //         named by left().
+//   LDL5. A member counts as one that removed its records only if it said so
+//         when it was told. The decision in its superline does not show it: it
+//         is there before the records go.
 // Thread safety: one thread.
 // References: protocol P-D1 to P-D5; deletion.h, opening_peer.h.
 #ifndef ALPHEUS_RECOVERY_DELETION_LOG_DELETION_H_
@@ -38,6 +41,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -150,6 +154,8 @@ class LogDeletion {
   std::optional<Configuration> list_;   // of which a quorum is to be marked
   std::optional<int64_t> gathered_at_;  // of this phase
   bool is_decided_ = false;
+  std::set<NodeId> told_;     // to remove their records
+  std::set<NodeId> removed_;  // that have done so (LDL5)
 };
 
 }  // namespace alpheus::recovery

@@ -12,6 +12,7 @@
 #include "log/core/ring/region_state.h"
 #include "log/format/layout.h"
 #include "log/pmem/backends.h"
+#include "recovery/protocol/deletion.h"
 #include "recovery/replica/installer.h"
 #include "recovery/replica/number_bounds.h"
 
@@ -87,6 +88,9 @@ absl::StatusOr<OpenedEpoch> OpenEpochLocally(P& pmem,
         absl::StrCat(options.name, ": holds log ", found.log_id.ToString(),
                      ", expected ", options.expected_log_id->ToString(),
                      ". Nothing was changed; name the right region"));
+  }
+  if (found.deletion != Deletion::kNone) {  // P-D2
+    return DeletedError(options.name, found.deletion);
   }
   if (IsBackup(found)) {
     return absl::FailedPreconditionError(absl::StrCat(

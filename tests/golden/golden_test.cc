@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // The golden regions: files of each format version that must open for ever.
+// Replicas that are marked as deleted have a test of their own
+// (golden_deletion_test.cc).
 //
 // Each holds every structure of the format: two epochs, data, aborted and
 // cleaned records, a PAD behind which a record wrapped, an empty and a largest
 // record. The newest was written once by MakeGoldenRegion below (run this
 // test with ALPHEUS_WRITE_GOLDEN=1 to write it again, for a new format version
 // only), the others by what was there at that time.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "alpheus/log.h"
 #include "alpheus/log_reader.h"
-#include "log/base/bytes.h"
 #include "log/format/superline.h"
+#include "tests/golden/golden_region.h"
 #include "tests/support/fixtures/log_harness.h"
 #include "tests/support/fixtures/temp_directory.h"
 
 namespace alpheus {
 namespace {
 
-using ::testing::ElementsAre;
+using testing::ExpectGoldenBytes;
+using testing::GoldenPath;
 using testing::LogHarness;
+using testing::ReadGoldenRecords;
 
 // The records that the golden region holds, as "lsn epoch state payload".
 const std::vector<std::string>& GoldenRecords() {
@@ -61,28 +62,6 @@ std::vector<std::byte> MakeGoldenRegion() {
   return harness.pmem().CutKeepingNone();
 }
 
-std::vector<std::string> ReadRecords(const std::string& path) {
-  std::vector<std::string> records;
-  const auto reader = LogReader::Open(path);
-  EXPECT_TRUE(reader.ok()) << reader.status();
-  EXPECT_TRUE((*reader)
-                  ->ForEach([&](const ReaderRecord& record) {
-                    std::string line = std::to_string(record.lsn.value) + " " +
-                                       std::to_string(record.epoch.value) +
-                                       " " + RecordStateName(record.state) +
-                                       " ";
-                    line += AsText(record.payload);
-                    records.push_back(std::move(line));
-                    return absl::OkStatus();
-                  })
-                  .ok());
-  return records;
-}
-
-std::string PathOf(uint32_t version) {
-  return ALPHEUS_GOLDEN_REGIONS + std::to_string(version) + ".bin";
-}
-
 class GoldenRegionTest : public ::testing::TestWithParam<uint32_t> {
  protected:
   static uint32_t VersionAt(const std::string& path) {
@@ -91,11 +70,11 @@ class GoldenRegionTest : public ::testing::TestWithParam<uint32_t> {
     return reader.ok() ? (*reader)->info().format_version : 0;
   }
 
-  const std::string golden_ = PathOf(GetParam());
+  const std::string golden_ = GoldenPath(std::to_string(GetParam()));
 };
 
 TEST_P(GoldenRegionTest, ReadsAsWritten) {
-  EXPECT_EQ(ReadRecords(golden_), GoldenRecords());
+  EXPECT_EQ(ReadGoldenRecords(golden_), GoldenRecords());
   EXPECT_EQ(VersionAt(golden_), GetParam());
   const auto reader = LogReader::Open(golden_);
   ASSERT_TRUE(reader.ok());
@@ -115,7 +94,7 @@ TEST_P(GoldenRegionTest, OpensForWritingAndGoesOn) {
   }
   std::vector<std::string> expected = GoldenRecords();
   expected.push_back("9 3 durable appended");
-  EXPECT_EQ(ReadRecords(path), expected);
+  EXPECT_EQ(ReadGoldenRecords(path), expected);
   EXPECT_EQ(VersionAt(path), kFormatVersion);
 }
 
@@ -125,11 +104,8 @@ INSTANTIATE_TEST_SUITE_P(Versions, GoldenRegionTest,
 // A change of a single byte that the same calls write is a change of format:
 // it needs a new version, or must not be.
 TEST(NewestGoldenRegionTest, SameCallsWriteTheSameBytes) {
-  const std::string path = PathOf(kFormatVersion);
-  if (std::getenv("ALPHEUS_WRITE_GOLDEN") != nullptr) {
-    testing::WriteFile(path, MakeGoldenRegion());
-  }
-  EXPECT_TRUE(MakeGoldenRegion() == testing::ReadFile(path));
+  ExpectGoldenBytes(GoldenPath(std::to_string(kFormatVersion)),
+                    MakeGoldenRegion());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -20,11 +21,6 @@ using State = AppendSession::State;
 // So often a client is taken over by others before it gives up. Its own lost
 // message may do so once.
 constexpr int kSupersededMax = 3;
-
-// How long nothing is sent to a log that has no room, or whose node takes no
-// more of this token now: at first, and at most.
-constexpr std::chrono::milliseconds kRoomRestMin{20};
-constexpr std::chrono::milliseconds kRoomRestMax{1'000};
 
 std::optional<Place> FirstOf(const v1::Run& run) {
   if (!run.has_first()) return std::nullopt;
@@ -298,7 +294,7 @@ void AppendDriver::Serve(Stub& stub) {
   begin.set_durability(DurabilityOf(options_.durability));
   begin.set_resumption(session_.resumption());
   last_admitted_.reset();
-  room_rest_ = kRoomRestMin;
+  room_rest_.BeginAgain();
   AppendCall call(*this, stub, stubs_.security(), begin);
   call_ = &call;
   // Callers don't wake the thread: it looks at the stream now and then (ADR3).
@@ -308,8 +304,8 @@ void AppendDriver::Serve(Stub& stub) {
     const auto is_called = [&] { return call.is_done() || has_no_room_; };
     changed_.wait_for(lock, look_every, is_called);
     if (has_no_room_) {
-      changed_.wait_for(lock, room_rest_, [&] { return call.is_done(); });
-      room_rest_ = std::min(2 * room_rest_, kRoomRestMax);
+      changed_.wait_for(lock, room_rest_.Take(),
+                        [&] { return call.is_done(); });
       has_no_room_ = false;
       call.Send();
     }
@@ -358,7 +354,7 @@ bool AppendDriver::Take(const v1::AppendStreamResponse& answers) {
   for (const auto& refusal : answers.refused()) {
     if (!TakeRefusal(refusal)) return false;
   }
-  if (!has_no_room_ && !answers.done().empty()) room_rest_ = kRoomRestMin;
+  if (!has_no_room_ && !answers.done().empty()) room_rest_.BeginAgain();
   if (answers.has_last_admitted()) last_admitted_ = answers.last_admitted();
   return true;
 }

@@ -34,7 +34,6 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -48,6 +47,7 @@
 #include "absl/time/time.h"
 #include "alpheus/v1/log_service.grpc.pb.h"
 #include "api/client/append/append_session.h"
+#include "api/client/append/room_rest.h"
 #include "api/client/grpc/append_call.h"
 #include "api/client/grpc/channel_security.h"
 #include "api/client/grpc/log_client_options.h"
@@ -140,10 +140,10 @@ class AppendDriver final : private AppendCall::Owner {
   bool is_ending_ = false;
   int superseded_ = 0;                     // since the last answer
   std::optional<uint64_t> last_admitted_;  // as this stream's primary has said
-  bool has_no_room_ = false;  // the log, so nothing is sent for a while
-  std::chrono::milliseconds room_rest_{};  // how long
-  std::vector<Answered> answered_;         // whose callbacks were not begun
-  size_t unheard_ = 0;  // callbacks that have not run to their end
+  bool has_no_room_ = false;        // the log, so nothing is sent for a while
+  RoomRest room_rest_;              // how long
+  std::vector<Answered> answered_;  // whose callbacks were not begun
+  size_t unheard_ = 0;              // callbacks that have not run to their end
   // Token of the thread that runs callbacks; 0: none does.
   uint32_t calling_ = 0;
   std::string last_said_;

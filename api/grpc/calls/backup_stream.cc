@@ -22,8 +22,7 @@ std::shared_ptr<BackupStream> BackupStream::Make(CallCounts& counts,
                                                  Permits permits) {
   std::shared_ptr<BackupStream> stream(
       new BackupStream(counts, std::move(permits)));
-  counts.NoteStreamBegun(Method::kBackup);
-  stream->self_ = stream;
+  stream->OwnItself();
   return stream;
 }
 
@@ -35,8 +34,8 @@ BackupStream* BackupStream::Start(service::ServedLogs& logs, CallCounts& counts,
   const MutexLock lock(stream->mutex_);
   if (error) {
     stream->End(error->ToStatus());
-  } else if (!stream->is_ending_) {
-    stream->Send();  // what it is
+  } else if (!stream->is_ending()) {
+    stream->Send(stream->response_);  // what it is
   }
   return stream.get();
 }
@@ -68,7 +67,7 @@ std::optional<CallError> BackupStream::Open(service::ServedLogs& logs,
   begin->set_region_bytes((*backup)->region_bytes());
   {
     const MutexLock lock(mutex_);
-    use_ = use;
+    KeepLog(use);
     backup_ = *std::move(backup);
   }
   (*use)->Join(shared_from_this());
@@ -97,7 +96,7 @@ void BackupStream::SendNext() {
   response_.Clear();
   response_.mutable_piece()->set_offset(piece.offset);
   response_.mutable_piece()->set_data(std::move(piece.data));
-  Send();
+  Send(response_);
 }
 
 absl::Status BackupStream::Fill() {
@@ -133,63 +132,12 @@ void BackupStream::Take(uint64_t offset, std::span<const std::byte> bytes) {
   }
 }
 
-void BackupStream::Send() {
-  is_writing_ = true;
-  StartWrite(&response_);
-}
-
 void BackupStream::SendEnd() {
   const quorum::Digest sum = sum_.Finish();
   response_.Clear();
   response_.mutable_end()->set_pieces(sent_);
   response_.mutable_end()->set_sha256(sum.data(), sum.size());
-  is_ending_ = true;
-  is_finished_ = true;
-  StartWriteAndFinish(&response_, grpc::WriteOptions(), grpc::Status::OK);
-}
-
-void BackupStream::OnWriteDone(bool ok) {
-  const std::shared_ptr<BackupStream> self = shared_from_this();
-  const MutexLock lock(mutex_);
-  is_writing_ = false;
-  if (is_finished_) return;
-  if (!ok) End(grpc::Status::CANCELLED);
-  if (is_ending_) {
-    End(end_);
-  } else {
-    SendNext();
-  }
-}
-
-void BackupStream::OnCancel() {
-  const std::shared_ptr<BackupStream> self = shared_from_this();
-  const MutexLock lock(mutex_);
-  End(grpc::Status::CANCELLED);
-}
-
-void BackupStream::OnDrain() {
-  const std::shared_ptr<BackupStream> self = shared_from_this();
-  const MutexLock lock(mutex_);
-  End(HandedOver().ToStatus());
-}
-
-void BackupStream::End(grpc::Status status) {
-  if (!std::exchange(is_ending_, true)) end_ = std::move(status);
-  LeaveLog();
-  if (is_writing_ || std::exchange(is_finished_, true)) return;
-  Finish(end_);
-}
-
-void BackupStream::LeaveLog() {
-  backup_.reset();
-  if (use_ != nullptr) (*use_)->Leave(this);
-  use_.reset();
-}
-
-void BackupStream::OnDone() {
-  const std::shared_ptr<BackupStream> last = std::move(self_);
-  const MutexLock lock(mutex_);
-  counts_.NoteStreamEnded(Method::kBackup, end_.error_code());
+  SendLast(response_);
 }
 
 }  // namespace alpheus::rpc

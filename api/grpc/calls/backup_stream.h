@@ -8,7 +8,7 @@
 //
 // Invariants:
 //   BKS1. The stream has left the log soon after that is drained, whether or
-//         not its client reads.
+//         not its client reads (SST1, server_stream.h).
 //   BKS2. No message leaves once the client may no longer order and read: the
 //         stream ends in its place (ACS2, access.h).
 //   BKS3. `end` is sent only after all of the backup, and once: a stream that
@@ -34,18 +34,17 @@
 #include "api/grpc/access/access.h"
 #include "api/grpc/access/crypto.h"
 #include "api/grpc/calls/call_counts.h"
-#include "api/grpc/calls/log_use.h"
+#include "api/grpc/calls/server_stream.h"
 #include "api/grpc/wire/call_error.h"
 #include "api/log/log_backup.h"
 #include "api/service/served/served_logs.h"
-#include "log/base/mutex.h"
 #include "log/base/random.h"
 
 namespace alpheus::rpc {
 
-class BackupStream final : public grpc::ServerWriteReactor<v1::BackupResponse>,
-                           public service::LogGuest,
-                           public std::enable_shared_from_this<BackupStream> {
+class BackupStream final
+    : public ServerStream<BackupStream,
+                          grpc::ServerWriteReactor<v1::BackupResponse>> {
  public:
   // The permits that the caller needs.
   struct Permits {
@@ -69,38 +68,27 @@ class BackupStream final : public grpc::ServerWriteReactor<v1::BackupResponse>,
   };
 
   BackupStream(CallCounts& counts, Permits permits)
-      : counts_(counts), permits_(std::move(permits)) {}
+      : ServerStream(counts, Method::kBackup), permits_(std::move(permits)) {}
 
   static std::shared_ptr<BackupStream> Make(CallCounts& counts,
                                             Permits permits);
 
-  void OnWriteDone(bool ok) override;
-  void OnCancel() override;
-  void OnDone() override;
-  void OnDrain() override;
-
   std::optional<CallError> Open(service::ServedLogs& logs,
                                 const v1::BackupRequest& request);
   absl::Status Recheck() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Sends the next message. Requires: none is under way.
-  void SendNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SendNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) override;
+  void StopReading() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) override {
+    backup_.reset();
+  }
   // Has a message's worth of bytes composed, or all that is left.
   absl::Status Fill() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Take(uint64_t offset, std::span<const std::byte> bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Send() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SendEnd() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void End(grpc::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Gives the log up.
-  void LeaveLog() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  CallCounts& counts_;
-  std::shared_ptr<BackupStream> self_;  // until OnDone
   EntropyRandom random_;
 
-  Mutex mutex_;
   Permits permits_ ABSL_GUARDED_BY(mutex_);
-  SharedUse use_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<LogBackup> backup_ ABSL_GUARDED_BY(mutex_);
   std::deque<Piece> pieces_ ABSL_GUARDED_BY(mutex_);
   size_t piece_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of all of them
@@ -108,10 +96,6 @@ class BackupStream final : public grpc::ServerWriteReactor<v1::BackupResponse>,
   Sha256OfParts sum_ ABSL_GUARDED_BY(mutex_);  // of what was sent
   uint64_t sent_ ABSL_GUARDED_BY(mutex_) = 0;  // pieces
   v1::BackupResponse response_;                // gRPC's while it is under way
-  grpc::Status end_ ABSL_GUARDED_BY(mutex_);
-  bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace alpheus::rpc

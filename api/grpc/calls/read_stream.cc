@@ -20,8 +20,7 @@ ReadStream* ReadStream::Start(service::ServedLogs& logs, TaskThread& tasks,
                               const v1::ReadRequest& request) {
   std::shared_ptr<ReadStream> stream(
       new ReadStream(tasks, counts, std::move(permit), request));
-  counts.NoteStreamBegun(Method::kRead);
-  stream->self_ = stream;
+  stream->OwnItself();
   if (const auto error = stream->Enter(logs)) {
     const MutexLock lock(stream->mutex_);
     stream->End(error->ToStatus());
@@ -41,7 +40,7 @@ std::optional<CallError> ReadStream::Enter(service::ServedLogs& logs) {
   const SharedUse use = Share(std::move(found.use));
   {
     const MutexLock lock(mutex_);
-    use_ = use;
+    KeepLog(use);
   }
   (*use)->Join(shared_from_this());
   // One that is cancelled is over at once, and keeps nothing here.
@@ -61,7 +60,7 @@ std::optional<CallError> ReadStream::Enter(service::ServedLogs& logs) {
 void ReadStream::OnBegun(const absl::StatusOr<Lsn>& durable) {
   const MutexLock lock(mutex_);
   begun_ = durable;
-  if (is_starting_ || is_ending_) return;
+  if (is_starting_ || is_ending()) return;
   tasks_.Post([stream = shared_from_this()] {
     const MutexLock again(stream->mutex_);
     stream->Begin();
@@ -69,13 +68,13 @@ void ReadStream::OnBegun(const absl::StatusOr<Lsn>& durable) {
 }
 
 void ReadStream::Begin() {
-  if (is_ending_) return;
+  if (is_ending()) return;
   if (const auto error = Open()) return End(error->ToStatus());
   SendNext();
 }
 
 std::optional<CallError> ReadStream::Open() {
-  Log& log = (*use_)->log();
+  Log& log = (*use())->log();
   if (!begun_->ok()) return ErrorOf(begun_->status(), log.head_lsn());
   const Lsn durable = **begun_;
   last_ = request_.to_lsn() == 0 ? durable : Lsn(request_.to_lsn());
@@ -102,63 +101,16 @@ void ReadStream::SendNext() {
   const absl::StatusOr<RecordReader::Taken> taken =
       reader_->Read(kReadMessageBytes, last_, response_.mutable_records());
   if (!taken.ok()) {
-    End(ErrorOf(taken.status(), (*use_)->log().head_lsn()).ToStatus());
+    End(ErrorOf(taken.status(), (*use())->log().head_lsn()).ToStatus());
     return;
   }
   response_.set_next_lsn(reader_->next_lsn().value);
   if (taken->is_at_end) {
     LeaveLog();
-    is_ending_ = true;
-    is_finished_ = true;
-    StartWriteAndFinish(&response_, grpc::WriteOptions(), grpc::Status::OK);
+    SendLast(response_);
     return;
   }
-  is_writing_ = true;
-  StartWrite(&response_);
-}
-
-void ReadStream::OnWriteDone(bool ok) {
-  const std::shared_ptr<ReadStream> self = shared_from_this();
-  const MutexLock lock(mutex_);
-  is_writing_ = false;
-  if (is_finished_) return;
-  if (!ok) End(grpc::Status::CANCELLED);
-  if (is_ending_) {
-    End(end_);
-  } else {
-    SendNext();
-  }
-}
-
-void ReadStream::OnCancel() {
-  const std::shared_ptr<ReadStream> self = shared_from_this();
-  const MutexLock lock(mutex_);
-  End(grpc::Status::CANCELLED);
-}
-
-void ReadStream::OnDrain() {
-  const std::shared_ptr<ReadStream> self = shared_from_this();
-  const MutexLock lock(mutex_);
-  End(HandedOver().ToStatus());
-}
-
-void ReadStream::End(grpc::Status status) {
-  if (!std::exchange(is_ending_, true)) end_ = std::move(status);
-  LeaveLog();
-  if (is_writing_ || std::exchange(is_finished_, true)) return;
-  Finish(end_);
-}
-
-void ReadStream::LeaveLog() {
-  reader_.reset();
-  if (use_ != nullptr) (*use_)->Leave(this);
-  use_.reset();
-}
-
-void ReadStream::OnDone() {
-  const std::shared_ptr<ReadStream> last = std::move(self_);
-  const MutexLock lock(mutex_);
-  counts_.NoteStreamEnded(Method::kRead, end_.error_code());
+  Send(response_);
 }
 
 }  // namespace alpheus::rpc

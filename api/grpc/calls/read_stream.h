@@ -10,7 +10,7 @@
 //
 // Invariants:
 //   RDS1. The stream has left the log soon after that is drained, whether or
-//         not its client reads.
+//         not its client reads (SST1, server_stream.h).
 //   RDS2. No message leaves once the client may no longer read: the stream ends
 //         in its place (ACS2, access.h).
 //   RDS3. A linearizable read takes its records after its call has begun and
@@ -31,19 +31,18 @@
 #include "alpheus/v1/log_service.pb.h"
 #include "api/grpc/access/access.h"
 #include "api/grpc/calls/call_counts.h"
-#include "api/grpc/calls/log_use.h"
 #include "api/grpc/calls/record_reader.h"
+#include "api/grpc/calls/server_stream.h"
 #include "api/grpc/wire/call_error.h"
 #include "api/service/served/served_logs.h"
 #include "api/wiring/task_thread.h"
 #include "log/base/ids.h"
-#include "log/base/mutex.h"
 
 namespace alpheus::rpc {
 
-class ReadStream final : public grpc::ServerWriteReactor<v1::ReadResponse>,
-                         public service::LogGuest,
-                         public std::enable_shared_from_this<ReadStream> {
+class ReadStream final
+    : public ServerStream<ReadStream,
+                          grpc::ServerWriteReactor<v1::ReadResponse>> {
  public:
   // Begins to read. The stream owns itself until it is done. `tasks` and
   // `counts` must outlive it, and `tasks` all logs; `request` is valid until
@@ -55,15 +54,10 @@ class ReadStream final : public grpc::ServerWriteReactor<v1::ReadResponse>,
  private:
   ReadStream(TaskThread& tasks, CallCounts& counts, Permit permit,
              const v1::ReadRequest& request)
-      : tasks_(tasks),
-        counts_(counts),
+      : ServerStream(counts, Method::kRead),
+        tasks_(tasks),
         request_(request),
         permit_(std::move(permit)) {}
-
-  void OnWriteDone(bool ok) override;
-  void OnCancel() override;
-  void OnDone() override;
-  void OnDrain() override;
 
   std::optional<CallError> Enter(service::ServedLogs& logs);
   // The log says through which LSN it is durable, or why it can't.
@@ -71,30 +65,21 @@ class ReadStream final : public grpc::ServerWriteReactor<v1::ReadResponse>,
   // Reads the first message. Requires: begun_ is set.
   void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<CallError> Open() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Fills the next message, and sends it. Requires: none is under way.
-  void SendNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void End(grpc::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Gives the log up.
-  void LeaveLog() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SendNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) override;
+  void StopReading() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) override {
+    reader_.reset();
+  }
 
   TaskThread& tasks_;
-  CallCounts& counts_;
-  const v1::ReadRequest& request_;    // gRPC's, until OnDone
-  std::shared_ptr<ReadStream> self_;  // until OnDone
+  const v1::ReadRequest& request_;  // gRPC's, until OnDone
 
-  Mutex mutex_;
   // Start has not asked the log yet, or is asking: it begins itself.
   bool is_starting_ ABSL_GUARDED_BY(mutex_) = true;
   std::optional<absl::StatusOr<Lsn>> begun_ ABSL_GUARDED_BY(mutex_);
   Permit permit_ ABSL_GUARDED_BY(mutex_);
-  SharedUse use_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<RecordReader> reader_ ABSL_GUARDED_BY(mutex_);
   Lsn last_ ABSL_GUARDED_BY(mutex_);
   v1::ReadResponse response_;  // gRPC's while it is under way
-  grpc::Status end_ ABSL_GUARDED_BY(mutex_);
-  bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace alpheus::rpc

@@ -22,8 +22,7 @@ TailStream* TailStream::Start(service::ServedLogs& logs, TaskThread& tasks,
                               CallCounts& counts, Permit permit) {
   std::shared_ptr<TailStream> stream(
       new TailStream(logs, tasks, counts, std::move(permit)));
-  counts.NoteStreamBegun(Method::kTail);
-  stream->self_ = stream;
+  stream->OwnItself();
   const MutexLock lock(stream->mutex_);
   const absl::Status known = stream->permit_.CheckKnown();
   if (known.ok()) {
@@ -63,8 +62,8 @@ std::optional<CallError> TailStream::TakeBegin(const v1::TailRequest& message) {
   {
     const MutexLock lock(mutex_);
     // Its client has gone.
-    if (is_ending_) return std::nullopt;
-    use_ = use;
+    if (is_ending()) return std::nullopt;
+    KeepLog(use);
     reader_ = *std::move(reader);
   }
   (*use)->Join(shared_from_this());
@@ -85,11 +84,11 @@ std::optional<CallError> TailStream::TakeCredit(
 }
 
 void TailStream::ReadNext() {
-  if (!is_ending_) StartRead(&request_);
+  if (!is_ending()) StartRead(&request_);
 }
 
 void TailStream::SendNext() {
-  const bool may_send = reader_ != nullptr && !is_ending_ && !is_writing_ &&
+  const bool may_send = reader_ != nullptr && !is_ending() && !is_writing() &&
                         !is_asleep_ && credit_ > 0;
   if (!may_send) return;
   const absl::Status may = permit_.Recheck();
@@ -102,7 +101,7 @@ void TailStream::SendNext() {
       reader_->Read(std::min<uint64_t>(kTailMessageBytes, credit_), kNoEnd,
                     response_.mutable_records());
   if (!taken.ok()) {
-    End(ErrorOf(taken.status(), (*use_)->log().head_lsn()).ToStatus());
+    End(ErrorOf(taken.status(), (*use())->log().head_lsn()).ToStatus());
     return;
   }
   if (response_.records().empty() && !taken->is_far) {
@@ -112,63 +111,23 @@ void TailStream::SendNext() {
   response_.set_next_lsn(reader_->next_lsn().value);
   response_.set_durable_lsn(reader_->durable_lsn().value);
   credit_ -= std::min<uint64_t>(credit_, taken->payload_bytes);
-  is_writing_ = true;
-  StartWrite(&response_);
+  Send(response_);
 }
 
 void TailStream::Sleep() {
   is_asleep_ = true;
-  (*use_)->Sleep(this, reader_->next_lsn(),
-                 [self = weak_from_this(), &tasks = tasks_] {
-                   tasks.Post([self] {
-                     if (const auto stream = self.lock()) stream->OnWake();
-                   });
-                 });
+  (*use())->Sleep(this, reader_->next_lsn(),
+                  [self = weak_from_this(), &tasks = tasks_] {
+                    tasks.Post([self] {
+                      if (const auto stream = self.lock()) stream->OnWake();
+                    });
+                  });
 }
 
 void TailStream::OnWake() {
   const MutexLock lock(mutex_);
   is_asleep_ = false;
   SendNext();
-}
-
-void TailStream::OnWriteDone(bool ok) {
-  const std::shared_ptr<TailStream> self = shared_from_this();
-  const MutexLock lock(mutex_);
-  is_writing_ = false;
-  if (!ok) End(grpc::Status::CANCELLED);
-  if (is_ending_) {
-    End(end_);
-  } else {
-    SendNext();
-  }
-}
-
-void TailStream::OnCancel() {
-  const std::shared_ptr<TailStream> self = shared_from_this();
-  const MutexLock lock(mutex_);
-  End(grpc::Status::CANCELLED);
-}
-
-void TailStream::OnDrain() {
-  const std::shared_ptr<TailStream> self = shared_from_this();
-  const MutexLock lock(mutex_);
-  End(HandedOver().ToStatus());
-}
-
-void TailStream::End(grpc::Status status) {
-  if (!std::exchange(is_ending_, true)) end_ = std::move(status);
-  reader_.reset();
-  if (use_ != nullptr) (*use_)->Leave(this);
-  use_.reset();
-  if (is_writing_ || std::exchange(is_finished_, true)) return;
-  Finish(end_);
-}
-
-void TailStream::OnDone() {
-  const std::shared_ptr<TailStream> last = std::move(self_);
-  const MutexLock lock(mutex_);
-  counts_.NoteStreamEnded(Method::kTail, end_.error_code());
 }
 
 }  // namespace alpheus::rpc

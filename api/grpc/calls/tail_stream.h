@@ -11,7 +11,7 @@
 // Invariants:
 //   TLS1. At most one message is under way, and none without credit.
 //   TLS2. The stream has left the log soon after that is drained, whether or
-//         not its client reads.
+//         not its client reads (SST1, server_stream.h).
 //   TLS3. No message leaves once the client may no longer read: the stream ends
 //         in its place (ACS2, access.h).
 // Thread safety: gRPC's threads, the readers' thread, and one that drains.
@@ -29,19 +29,17 @@
 #include "alpheus/v1/log_service.pb.h"
 #include "api/grpc/access/access.h"
 #include "api/grpc/calls/call_counts.h"
-#include "api/grpc/calls/log_use.h"
 #include "api/grpc/calls/record_reader.h"
+#include "api/grpc/calls/server_stream.h"
 #include "api/grpc/wire/call_error.h"
 #include "api/service/served/served_logs.h"
 #include "api/wiring/task_thread.h"
-#include "log/base/mutex.h"
 
 namespace alpheus::rpc {
 
 class TailStream final
-    : public grpc::ServerBidiReactor<v1::TailRequest, v1::TailResponse>,
-      public service::LogGuest,
-      public std::enable_shared_from_this<TailStream> {
+    : public ServerStream<TailStream, grpc::ServerBidiReactor<
+                                          v1::TailRequest, v1::TailResponse>> {
  public:
   // Begins to read. The stream owns itself until it is done. `tasks` and
   // `counts` must outlive it, and `tasks` all logs.
@@ -51,16 +49,12 @@ class TailStream final
  private:
   TailStream(service::ServedLogs& logs, TaskThread& tasks, CallCounts& counts,
              Permit permit)
-      : logs_(logs),
+      : ServerStream(counts, Method::kTail),
+        logs_(logs),
         tasks_(tasks),
-        counts_(counts),
         permit_(std::move(permit)) {}
 
   void OnReadDone(bool ok) override;
-  void OnWriteDone(bool ok) override;
-  void OnCancel() override;
-  void OnDone() override;
-  void OnDrain() override;
   void OnWake();
 
   std::optional<CallError> TakeBegin(const v1::TailRequest& message);
@@ -68,29 +62,22 @@ class TailStream final
   // Reads the next message of the client, unless the stream ends.
   void ReadNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sends what there is, or sleeps until there is some (TLS1).
-  void SendNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SendNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) override;
+  void StopReading() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) override {
+    reader_.reset();
+  }
   void Sleep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Ends the stream with this status once no message is under way.
-  void End(grpc::Status status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   service::ServedLogs& logs_;
   TaskThread& tasks_;
-  CallCounts& counts_;
-  std::shared_ptr<TailStream> self_;  // until OnDone
-  v1::TailRequest request_;           // of the thread that reads
-  bool has_begun_ = false;            // the same
+  v1::TailRequest request_;  // of the thread that reads
+  bool has_begun_ = false;   // the same
 
-  Mutex mutex_;
   Permit permit_ ABSL_GUARDED_BY(mutex_);
-  SharedUse use_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<RecordReader> reader_ ABSL_GUARDED_BY(mutex_);
   uint64_t credit_ ABSL_GUARDED_BY(mutex_) = 0;
-  v1::TailResponse response_;  // gRPC's while is_writing_
-  grpc::Status end_ ABSL_GUARDED_BY(mutex_);
-  bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
+  v1::TailResponse response_;  // gRPC's while it is under way
   bool is_asleep_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_ending_ ABSL_GUARDED_BY(mutex_) = false;
-  bool is_finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace alpheus::rpc

@@ -143,7 +143,8 @@ class Log {
   // Blocking: one pass over a few MiB of records, in a cluster also over those
   // that a member lacks, and over all if this process has no replica; then a
   // flush of those that nothing proves persisted. Errors:
-  // NotFound; FailedPrecondition (another writer has it; another log than
+  // NotFound (no region; or the log was deleted, or its deletion has begun
+  // here); FailedPrecondition (another writer has it; another log than
   // options.expected_log_id); DataLoss (an acknowledged record, or the region's
   // own data, can't be read: the message names LSN, offset, remedy; nothing was
   // changed); ResourceExhausted (epoch table full, see

@@ -5,9 +5,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,18 +28,24 @@
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
 #include "log/core/ring/format_region.h"
+#include "log/format/layout.h"
+#include "log/pmem/msync_persistence.h"
+#include "log/pmem/new_file.h"
 #include "quorum/cluster/cluster_file.h"
 #include "quorum/members/log_id.h"
 #include "quorum/membership/static_membership.h"
 #include "recovery/deletion/log_deletion.h"
 #include "tests/support/fixtures/patience.h"
+#include "tests/support/fixtures/temp_directory.h"
 #include "tests/support/fixtures/test_cluster.h"
 
 namespace alpheus {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::kPatienceMs;
 using testing::TestCluster;
 
@@ -72,6 +84,11 @@ class DeleteLogTest : public ::testing::Test {
   }
   bool IsRemoved(int node) {
     return BytesOf(node) == LayoutOfRemoved().region_bytes;
+  }
+  // Where a node makes the file of a removed replica.
+  std::string WorkingNameOf(int node) {
+    return NewFile::WorkingName(
+        std::filesystem::canonical(cluster_.ReplicaPath(node)).string());
   }
   // By the node itself, which takes its time.
   void MustBeRemoved(int node) {
@@ -179,6 +196,125 @@ TEST_F(DeleteLogTest, NodeThatEndedInBetweenGoesOnWhenItStarts) {
   ASSERT_TRUE(deleted.ok()) << deleted.status();
   EXPECT_TRUE(IsRemoved(1));
   EXPECT_TRUE(IsRemoved(3));
+}
+
+// P-D4: a removal that fails leaves the replica as it was, with its mark, and
+// is made when the deletion is given again or the node starts.
+TEST_F(DeleteLogTest, RemovalThatFailsKeepsTheMarkAndIsMadeLater) {
+  AppendOne();
+  // Folders in the way of the files that are to come.
+  for (const int node : {2, 3}) {
+    ASSERT_TRUE(std::filesystem::create_directory(WorkingNameOf(node)));
+  }
+  const auto deleted = Delete();
+  ASSERT_TRUE(deleted.ok()) << deleted.status();
+  EXPECT_THAT(deleted->removed, ElementsAre(1));
+  EXPECT_THAT(deleted->left, ElementsAre(2, 3));
+  EXPECT_EQ(BytesOf(2), kRegionBytes);
+  EXPECT_TRUE(absl::IsNotFound(Log::Open(OptionsOf(1)).status()));
+  cluster_.Stop(3);
+  cluster_.Start(3);
+  EXPECT_THAT(cluster_.Reported(), HasSubstr("its records can't be removed"));
+  EXPECT_EQ(BytesOf(3), kRegionBytes);
+  for (const int node : {2, 3}) {
+    ASSERT_TRUE(std::filesystem::remove(WorkingNameOf(node)));
+  }
+  cluster_.Stop(3);
+  cluster_.Start(3);
+  EXPECT_TRUE(IsRemoved(3));
+  const auto again = Delete();
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_THAT(again->removed, ElementsAre(1, 2, 3));
+  EXPECT_TRUE(IsRemoved(2));
+}
+
+// Whether syncs fail of files that have no name yet.
+std::atomic<bool> new_files_fail{false};
+
+// Returns the file that is mapped at the address, as the kernel names it.
+std::string FileMappedAt(const void* address) {
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  std::ifstream maps("/proc/self/maps");
+  std::string line;
+  while (std::getline(maps, line)) {
+    std::istringstream words(line);
+    uintptr_t begin = 0;
+    uintptr_t end = 0;
+    char dash = 0;
+    words >> std::hex >> begin >> dash >> end;
+    if (at >= begin && at < end) return line.substr(line.find('/'));
+  }
+  return "";
+}
+
+int SyncUnlessNew(const void* address, size_t bytes) {
+  const bool fails = new_files_fail &&
+                     FileMappedAt(address).ends_with(NewFile::WorkingName(""));
+  return fails ? EIO : MsyncPersistence::SyncPages(address, bytes);
+}
+
+// P-D4: the medium fails under the small files, so the large ones stay.
+TEST(DeleteLogMediumTest, NewFilesThatAreNotPersistedReplaceNothing) {
+  TestCluster cluster(3, 0, SyncUnlessNew);
+  FormatOptions format;
+  format.cluster_file = cluster.file();
+  format.region_bytes = kRegionBytes;
+  format.timeout_ms = kPatienceMs;
+  ASSERT_TRUE(Log::Format(format).ok());
+  const auto sizes = [&cluster] {
+    std::vector<uint64_t> all;
+    for (const int node : {1, 2, 3}) {
+      all.push_back(std::filesystem::file_size(cluster.ReplicaPath(node)));
+    }
+    return all;
+  };
+  const DeleteLogOptions options{.cluster_file = cluster.file(),
+                                 .timeout_ms = kPatienceMs};
+  new_files_fail = true;
+  const auto deleted = DeleteLog(options);
+  EXPECT_THAT(sizes(), Each(kRegionBytes));
+  new_files_fail = false;
+  ASSERT_TRUE(deleted.ok()) << deleted.status();
+  EXPECT_THAT(deleted->removed, IsEmpty());
+  EXPECT_THAT(deleted->left, ElementsAre(1, 2, 3));
+  const auto again = DeleteLog(options);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_THAT(again->removed, ElementsAre(1, 2, 3));
+  EXPECT_THAT(sizes(), Each(LayoutOfRemoved().region_bytes));
+  for (const int node : {1, 2, 3}) {
+    EXPECT_FALSE(std::filesystem::exists(
+        NewFile::WorkingName(cluster.ReplicaPath(node))));
+  }
+}
+
+// P-D4: a node that was killed while it made the small file.
+TEST_F(DeleteLogTest, LeftoversOfARemovalAreMadeAgain) {
+  AppendOne();
+  cluster_.Stop(1);
+  Mark(1, Deletion::kDecided);
+  const std::string replica = cluster_.ReplicaPath(1);
+  const std::vector<std::byte> decided = testing::ReadFile(replica);
+  cluster_.Start(1);
+  ASSERT_TRUE(IsRemoved(1));
+  cluster_.Stop(1);
+  const std::vector<std::byte> whole = testing::ReadFile(replica);
+  std::vector<std::byte> unfinished = whole;
+  std::fill_n(unfinished.begin(), 2 * kSuperlineCopyBytes, std::byte{0});
+  for (const auto& leftover : {std::vector<std::byte>(), unfinished, whole}) {
+    testing::WriteFile(replica, decided);
+    testing::WriteFile(WorkingNameOf(1), leftover);
+    cluster_.Start(1);
+    EXPECT_TRUE(IsRemoved(1)) << leftover.size();
+    EXPECT_FALSE(std::filesystem::exists(WorkingNameOf(1)));
+    cluster_.Stop(1);
+  }
+  // Something else under that name may be needed.
+  testing::WriteFile(replica, decided);
+  testing::WriteFile(WorkingNameOf(1), decided);
+  cluster_.Start(1);
+  EXPECT_EQ(BytesOf(1), kRegionBytes);
+  EXPECT_TRUE(testing::ReadFile(WorkingNameOf(1)) == decided);
+  EXPECT_THAT(cluster_.Reported(), HasSubstr("move it elsewhere"));
 }
 
 // CAN6. A program that stands, and one that has the log open.

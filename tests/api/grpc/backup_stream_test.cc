@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <future>
 #include <map>
 #include <memory>
 #include <string>
@@ -303,7 +304,13 @@ TEST_F(BackupStreamTest, DrainedLogEndsTheBackup) {
   for (int i = 0; i < 3; ++i) Append(std::string(900'000, 'a'));
   const auto call = Begin();
   ASSERT_TRUE(call->reader->Read(&call->message));
-  logs_.Withdraw("main");  // returns: nobody uses the log
+  const std::future<void> withdrawn =
+      std::async(std::launch::async, [this] { logs_.Withdraw("main"); });
+  const bool is_left =
+      withdrawn.wait_for(kPatience) == std::future_status::ready;
+  EXPECT_TRUE(is_left) << "the log waits for a client that does not read";
+  if (!is_left) call->context.TryCancel();
+  withdrawn.wait();
   bytes_.assign(call->message.begin().region_bytes(), '\0');
   const grpc::Status status = Take(call.get());
   EXPECT_EQ(status.error_code(), StatusCode::UNAVAILABLE);

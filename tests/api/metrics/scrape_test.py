@@ -21,6 +21,9 @@ import urllib.request
 
 import alpheus
 import cluster
+import grpc
+from alpheus.v1 import log_service_pb2 as pb
+from alpheus.v1 import log_service_pb2_grpc as pb_grpc
 
 PATIENCE = cluster.PATIENCE_SECONDS
 _SAMPLE = re.compile(r"^([a-z_]+)(?:\{(.*)\})? (\S+)$")
@@ -105,11 +108,36 @@ class ScrapeTest(unittest.TestCase):
         self.assertEqual(grown("alpheus_log_durable_lsn", **main), 5)
         self.assertEqual(grown("alpheus_log_ring_bytes", **main), 0)
         self.assertEqual(value(after, "alpheus_log_replicas", **main), 3)
-        # More, if the client had to begin again on a busy machine.
-        self.assertGreaterEqual(
-            value(after, "alpheus_service_open_clients", **main), 1)
-        self.assertGreaterEqual(value(after, "alpheus_grpc_open_streams",
-                                      method="AppendStream"), 1)
+
+    def test_open_clients_are_those_that_are_listed(self):
+        # More than one, if the client had to begin again on a busy machine.
+        listed = []
+
+        def are_listed():
+            address = self.cluster.address(self.cluster.primary(self.log))
+            with grpc.insecure_channel(address) as channel:
+                stub = pb_grpc.LogServiceStub(channel)
+                try:
+                    listed[:] = stub.ListClients(
+                        pb.ListClientsRequest(log="main"),
+                        timeout=PATIENCE).clients
+                except grpc.RpcError:  # it is no primary any more
+                    return False
+            return True
+
+        _, after = self.around(lambda: self.cluster.await_true(
+            are_listed, "the primary lists its clients"))
+        self.assertGreaterEqual(len(listed), 1)
+        self.assertEqual(value(after, "alpheus_service_open_clients", log="main"),
+                         len(listed))
+
+    def test_the_client_has_one_stream(self):
+        self.log.append(b"on its stream").result(PATIENCE)
+        # A stream that the client has left may end a moment later.
+        self.cluster.await_true(
+            lambda: value(scrape(self.primary()), "alpheus_grpc_open_streams",
+                          method="AppendStream") == 1,
+            "one stream is open")
 
     def test_nodes_answer(self):
         self.cluster.await_true(

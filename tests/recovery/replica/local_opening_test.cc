@@ -14,6 +14,9 @@
 
 #include "log/core/ring/format_region.h"
 #include "log/core/ring/region_state.h"
+#include "log/format/superline.h"
+#include "recovery/protocol/deletion.h"
+#include "recovery/replica/local_replica.h"
 #include "tests/support/fixtures/log_harness.h"
 
 namespace alpheus::recovery {
@@ -188,6 +191,25 @@ TEST_F(LocalOpeningTest, OtherLogThanExpectedIsRefusedAndChangesNothing) {
       OpenEpochLocally(harness_.pmem(), harness_.region(), options, random);
   EXPECT_EQ(refused.status().code(), Code::kFailedPrecondition);
   EXPECT_EQ(Snapshot(harness_), before);
+}
+
+// P-D2: the only member of a cluster, which a program names by its file.
+TEST_F(LocalOpeningTest, MarkedReplicaIsRefusedAndChangesNothing) {
+  ASSERT_TRUE(harness_.Open().ok());
+  harness_.Append("kept");
+  harness_.Drop();
+  for (const Deletion deletion : {Deletion::kMarked, Deletion::kDecided}) {
+    const auto replica = LocalReplica<ModelPersistence>::Open(
+        harness_.pmem(), harness_.region(), {.name = "model"});
+    ASSERT_TRUE(replica.ok()) << replica.status();
+    ASSERT_TRUE((*replica)->MarkDeleted(deletion).ok());
+    const std::vector<std::byte> before = Snapshot(harness_);
+    const absl::Status refused = harness_.Open();
+    EXPECT_EQ(refused.code(), Code::kNotFound) << refused;
+    EXPECT_EQ(DeletionBy(refused), deletion) << refused;
+    EXPECT_EQ(Snapshot(harness_), before);
+  }
+  EXPECT_THAT(LivePayloads(harness_.region()), ElementsAre("kept"));
 }
 
 // P-A2: one bad copy, or one bad watermark line, is made whole again.

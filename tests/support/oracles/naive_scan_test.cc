@@ -39,12 +39,24 @@ class NaiveScanTest : public ::testing::Test {
   naive::Region Read() {
     return naive::ReadRegion(bytes_, naive::Mode::kExact);
   }
+  // A replica that is marked as deleted, or removed.
+  naive::Region ReadDeleted(const std::string& name) {
+    bytes_ = ReadFile(ALPHEUS_GOLDEN_REGIONS + name + ".bin");
+    naive::Region region = Read();
+    EXPECT_EQ(region.outcome, naive::Outcome::kGood) << region.why;
+    EXPECT_EQ(region.superline.node, 1u);
+    EXPECT_EQ(region.superline.members.size(), 3u);
+    EXPECT_EQ(region.superline.from_members.size(), 3u);
+    EXPECT_EQ(region.superline.promised_epoch, 9u);
+    EXPECT_THAT(region.bad_copies, IsEmpty());
+    return region;
+  }
   naive::ScanOutcome Scan() {
     return naive::Scan(naive::TaskOf(Read(), bytes_));
   }
   std::byte& At(uint64_t offset) { return bytes_[offset]; }
 
-  std::vector<std::byte> bytes_ = ReadFile(ALPHEUS_GOLDEN_REGION);
+  std::vector<std::byte> bytes_ = ReadFile(ALPHEUS_GOLDEN_REGIONS "3.bin");
 };
 
 TEST_F(NaiveScanTest, GoldenRegionIsReadAsTheDocumentSays) {
@@ -71,6 +83,19 @@ TEST_F(NaiveScanTest, GoldenRecordsAreScanned) {
   for (const auto& record : scan.records)
     sizes.push_back(record.payload.size());
   EXPECT_THAT(sizes, ElementsAre(528, 0, 7, 0, 100, 12));
+}
+
+TEST_F(NaiveScanTest, GoldenReplicasThatAreDeletedAreReadAsTheDocumentSays) {
+  EXPECT_EQ(ReadDeleted("4").superline.deletion, 1u);
+  EXPECT_EQ(Scan().verdict, "complete");
+  EXPECT_EQ(Scan().end.lsn, 6u);
+  EXPECT_EQ(Scan().data_records, 4u);
+  const naive::Region removed = ReadDeleted("4_removed");
+  EXPECT_EQ(removed.superline.deletion, 2u);
+  EXPECT_EQ(removed.superline.table_capacity, 1u);
+  EXPECT_EQ(removed.superline.ring_capacity, 4'096u);
+  EXPECT_THAT(removed.table, IsEmpty());
+  EXPECT_EQ(Scan().end.lsn, 1u);
 }
 
 TEST_F(NaiveScanTest, DamageIsSeen) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // `alpheus delete-log`: deletes a cluster's log for good.
+#include <cstdint>
 #include <cstdio>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -39,6 +41,12 @@ absl::Status Confirm(const DeleteLogArguments& arguments) {
                    "gives --yes"));
 }
 
+std::string NodesOf(const std::vector<uint64_t>& nodes) {
+  if (nodes.empty()) return "no node";
+  return absl::StrCat(nodes.size() == 1 ? "node " : "nodes ",
+                      absl::StrJoin(nodes, ", "));
+}
+
 absl::Status RunDeleteLog(const DeleteLogArguments& arguments) {
   ALPHEUS_RETURN_IF_ERROR(Confirm(arguments));
   DeleteLogOptions options;
@@ -48,13 +56,12 @@ absl::Status RunDeleteLog(const DeleteLogArguments& arguments) {
   ALPHEUS_ASSIGN_OR_RETURN(const DeletedLog deleted, DeleteLog(options));
   std::string text =
       absl::StrCat(options.log_name, ": deleted; its records are removed from ",
-                   deleted.removed.size() == 1 ? "node " : "nodes ",
-                   absl::StrJoin(deleted.removed, ", "));
+                   NodesOf(deleted.removed));
   if (!deleted.left.empty()) {
-    absl::StrAppend(
-        &text, "; not reached: ", deleted.left.size() == 1 ? "node " : "nodes ",
-        absl::StrJoin(deleted.left, ", "),
-        ", which will remove theirs when they are back");
+    absl::StrAppend(&text, ", and not from ", NodesOf(deleted.left),
+                    ": nodes that are down remove theirs when they are back. "
+                    "Where that failed, the node says why; then give this "
+                    "command again");
   }
   std::fprintf(stderr, "alpheus: %s\n", text.c_str());
   return absl::OkStatus();

@@ -9,11 +9,18 @@ namespace alpheus::testing {
 namespace {
 
 constexpr uint64_t kEpoch = 1;
-constexpr uint64_t kOpenLsn = 1;  // LSN n + 1 has request n
+// The first client is opened by LSN 1, the next one so many LSNs later. Request
+// n of a client is n LSNs after its opening.
+constexpr uint64_t kOpenLsn = 1;
+constexpr uint64_t kLsnsOfAClient = 1'000'000;
 
 void SetPlace(uint64_t lsn, v1::Place* place) {
   place->set_epoch(kEpoch);
   place->set_lsn(lsn);
+}
+
+grpc::Status NoSuchClient() {
+  return {grpc::StatusCode::NOT_FOUND, "no such client"};
 }
 
 }  // namespace
@@ -61,29 +68,33 @@ int ScriptedPrimary::closed() const {
   return closed_;
 }
 
+// A client that is opened again by its key is the same one.
 grpc::Status ScriptedPrimary::OpenClient(Context* /*context*/,
                                          const v1::OpenClientRequest* request,
                                          v1::OpenClientResponse* response) {
-  {
-    const std::lock_guard lock(mutex_);
-    keys_.push_back(request->key());
-    if (lost_openings_ > 0) {
-      --lost_openings_;
-      return {grpc::StatusCode::UNAVAILABLE, "the connection ended"};
-    }
+  const std::lock_guard lock(mutex_);
+  const uint64_t next = kOpenLsn + clients_.size() * kLsnsOfAClient;
+  const uint64_t lsn = opened_.try_emplace(request->key(), next).first->second;
+  clients_.try_emplace(lsn);
+  keys_.push_back(request->key());
+  if (lost_openings_ > 0) {
+    --lost_openings_;
+    return {grpc::StatusCode::UNAVAILABLE, "the connection ended"};
   }
-  SetPlace(kOpenLsn, response->mutable_client());
+  SetPlace(lsn, response->mutable_client());
   response->set_epoch(kEpoch);
   return grpc::Status::OK;
 }
 
 grpc::Status ScriptedPrimary::ResumeClient(
-    Context* /*context*/, const v1::ResumeClientRequest* /*request*/,
+    Context* /*context*/, const v1::ResumeClientRequest* request,
     v1::ResumeClientResponse* response) {
   const std::lock_guard lock(mutex_);
+  const auto client = clients_.find(request->client().lsn());
+  if (client == clients_.end()) return NoSuchClient();
   response->set_epoch(kEpoch);
-  response->set_resumption(++resumption_);
-  response->set_last_sequence(appended_.size());
+  response->set_resumption(++client->second.resumption);
+  response->set_last_sequence(client->second.last);
   return grpc::Status::OK;
 }
 
@@ -109,29 +120,55 @@ grpc::Status ScriptedPrimary::AppendStream(
     }
   }
   v1::AppendStreamRequest request;
+  if (!stream->Read(&request)) return grpc::Status::OK;
+  const v1::AppendStreamRequest::Begin begin = request.begin();
+  {
+    const std::lock_guard lock(mutex_);
+    if (!clients_.contains(begin.client().lsn())) return NoSuchClient();
+  }
   while (stream->Read(&request)) {
-    if (!request.has_requests()) continue;
     if (does == Stream::kEnds) {
       return {grpc::StatusCode::UNAVAILABLE, "the script ends it"};
     }
     if (does == Stream::kDropsAndIsSilent) continue;
-    const v1::AppendStreamRequest::Requests& requests = request.requests();
-    v1::AppendStreamResponse response;
-    v1::Run* const run = response.add_done();
-    run->set_first_sequence(requests.first().sequence());
-    run->set_count(static_cast<uint64_t>(requests.payloads_size()));
-    SetPlace(kOpenLsn + requests.first().sequence(), run->mutable_first());
-    {
-      const std::lock_guard lock(mutex_);
-      std::string& message = messages_.emplace_back();
-      for (const v1::Payload& payload : requests.payloads()) {
-        appended_.push_back(payload.data());
-        message += payload.data();
-      }
-    }
+    const v1::AppendStreamResponse response =
+        AppendNew(begin, request.requests());
     if (does == Stream::kAnswers) stream->Write(response);
   }
   return grpc::Status::OK;
+}
+
+v1::AppendStreamResponse ScriptedPrimary::AppendNew(
+    const v1::AppendStreamRequest::Begin& begin,
+    const v1::AppendStreamRequest::Requests& requests) {
+  const std::lock_guard lock(mutex_);
+  Client& client = clients_.at(begin.client().lsn());
+  const uint64_t first = requests.first().sequence();
+  v1::AppendStreamResponse response;
+  if (begin.resumption() != client.resumption || first > client.last + 1) {
+    auto* const refusal = response.add_refused();
+    refusal->set_sequence(first);
+    refusal->set_code(grpc::StatusCode::ABORTED);
+    if (begin.resumption() == client.resumption) {
+      refusal->mutable_error()->mutable_out_of_order();
+    } else {
+      refusal->mutable_error()->mutable_superseded();
+    }
+    return response;
+  }
+  v1::Run* const run = response.add_done();
+  run->set_first_sequence(first);
+  run->set_count(static_cast<uint64_t>(requests.payloads_size()));
+  SetPlace(begin.client().lsn() + first, run->mutable_first());
+  std::string message;
+  for (int i = 0; i < requests.payloads_size(); ++i) {
+    if (first + static_cast<uint64_t>(i) <= client.last) continue;
+    client.last = first + static_cast<uint64_t>(i);
+    appended_.push_back(requests.payloads(i).data());
+    message += requests.payloads(i).data();
+  }
+  messages_.push_back(std::move(message));
+  return response;
 }
 
 }  // namespace alpheus::testing

@@ -2,6 +2,10 @@
 // scripted_primary: a primary of a log in memory, on loopback, whose streams do
 // as a test says: some answer, some are silent, some end.
 //
+// As a real one it knows its clients by their openings. Of each it appends the
+// next request alone, and none of a stream that was begun before its last
+// resumption (CLR4, client_requests.h).
+//
 // Thread safety: all concurrently.
 #ifndef ALPHEUS_TESTS_API_CLIENT_GRPC_SCRIPTED_PRIMARY_H_
 #define ALPHEUS_TESTS_API_CLIENT_GRPC_SCRIPTED_PRIMARY_H_
@@ -10,6 +14,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -49,6 +54,11 @@ class ScriptedPrimary final : public v1::LogService::Service {
  private:
   using Context = grpc::ServerContext;
 
+  struct Client {
+    uint64_t resumption = 0;
+    uint64_t last = 0;  // its last request here
+  };
+
   grpc::Status OpenClient(Context* context,
                           const v1::OpenClientRequest* request,
                           v1::OpenClientResponse* response) override;
@@ -62,14 +72,19 @@ class ScriptedPrimary final : public v1::LogService::Service {
       Context* context,
       grpc::ServerReaderWriter<v1::AppendStreamResponse,
                                v1::AppendStreamRequest>* stream) override;
+  // Appends what is new, and returns the answer.
+  v1::AppendStreamResponse AppendNew(
+      const v1::AppendStreamRequest::Begin& begin,
+      const v1::AppendStreamRequest::Requests& requests);
 
   mutable std::mutex mutex_;  // guards all below but the server
   std::deque<Stream> script_;
   std::vector<std::string> appended_;
   std::vector<std::string> messages_;
   std::vector<std::string> keys_;
+  std::map<std::string, uint64_t> opened_;  // LSNs of openings, by key
   int lost_openings_ = 0;
-  uint64_t resumption_ = 0;
+  std::map<uint64_t, Client> clients_;  // by the LSNs of their openings
   int streams_ = 0;
   int closed_ = 0;
   int port_ = 0;

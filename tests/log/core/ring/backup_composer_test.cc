@@ -68,7 +68,7 @@ class BackupComposerTest : public ::testing::Test {
     const absl::Status finished = composer->Finish(sink_);
     ASSERT_TRUE(finished.ok()) << finished;
     region_bytes_ = composer->region_bytes();
-    EXPECT_EQ(offsets_.back(), 0U);  // BKC5
+    EXPECT_EQ(pieces_.back().offset, 0U);  // BKC5
   }
   std::span<std::byte> region() { return {bytes_.front().byte, region_bytes_}; }
   RegionState State() {
@@ -109,10 +109,14 @@ class BackupComposerTest : public ::testing::Test {
   Random random_{5};
   std::vector<Page> bytes_;
   uint64_t region_bytes_ = 0;
-  std::vector<uint64_t> offsets_;
+  struct Piece {
+    uint64_t offset = 0;
+    std::vector<std::byte> bytes;
+  };
+  std::vector<Piece> pieces_;
   std::function<absl::Status(uint64_t, std::span<const std::byte>)> sink_ =
       [this](uint64_t offset, std::span<const std::byte> bytes) {
-        offsets_.push_back(offset);
+        pieces_.push_back({offset, {bytes.begin(), bytes.end()}});
         std::memcpy(bytes_.front().byte + offset, bytes.data(), bytes.size());
         return absl::OkStatus();
       };
@@ -227,6 +231,26 @@ TEST_F(BackupComposerTest, DamageOfTheLastRecordIsFound) {
         << i;
     record[i] ^= std::byte{4};
   }
+}
+
+// Goal: BKC5. Method: the pieces are put one after the other, and the region is
+// read after each. Between the two copies of the superline it is all there but
+// one copy, and says so.
+TEST_F(BackupComposerTest, PiecesBeforeTheSuperlineAreNoRegion) {
+  Compose(Subject(1, 2, {{Epoch(1), Lsn(1)}}), {{1, 1, "one"}, {2, 1, "two"}});
+  bytes_.assign(bytes_.size(), Page());
+  size_t regions = 0;
+  for (const Piece& piece : pieces_) {
+    std::memcpy(bytes_.front().byte + piece.offset, piece.bytes.data(),
+                piece.bytes.size());
+    const auto state = ReadRegionState(region(), "backup");
+    EXPECT_EQ(state.ok(), piece.offset < 2 * kSuperlineCopyBytes)
+        << piece.offset;
+    if (!state.ok()) continue;
+    EXPECT_EQ(state->single_faults.empty(), piece.offset == 0) << piece.offset;
+    ++regions;
+  }
+  EXPECT_EQ(regions, 2U);
 }
 
 TEST_F(BackupComposerTest, OtherRecordsThanAreNextAreRefused) {

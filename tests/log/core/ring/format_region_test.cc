@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "log/base/bytes.h"
+#include "log/core/ring/region_state.h"
 #include "log/core/ring/region_use.h"
 #include "log/format/epoch_table.h"
 #include "log/format/layout.h"
@@ -149,6 +150,57 @@ TEST(UseOfRegionCrashTest, PowerCutInAFormatLeavesNothingOrALog) {
                   .ok());
   EXPECT_GT(nothing, 0u);
   EXPECT_GT(logs, 0u);
+}
+
+// Goal: whatever a power cut in a removal leaves under the working name, the
+// next removal makes it again. Method: as above.
+TEST(UseOfRegionCrashTest, PowerCutInARemovalLeavesWhatIsMadeAgain) {
+  model::ModelPersistence of(kFormattedBytes);
+  Random random(1);
+  ASSERT_TRUE(FormatRegion(of, of.region(), *Layout::ForRegion(kFormattedBytes),
+                           NewLocalIdentity(random))
+                  .ok());
+  const auto found = ReadRegionState(of.region(), "of");
+  ASSERT_TRUE(found.ok()) << found.status();
+  model::ModelPersistence left(LayoutOfRemoved().region_bytes);
+  testing::CrashEnumerator enumerator({.product_max = 64});
+  uint64_t nothing = 0;
+  uint64_t whole = 0;
+  const auto judge = [&](const testing::CrashState& state) {
+    std::vector<std::byte> image(state.image.begin(), state.image.end());
+    const RegionUse use = UseOfRemoved(image, /*is_device=*/false);
+    ASSERT_NE(use, RegionUse::kUsed) << state.Describe();
+    (use == RegionUse::kNothing ? nothing : whole) += 1;
+  };
+  left.SetHook([&](const model::ModelPersistence::Event& event) {
+    if (event.primitive != model::ModelPersistence::Primitive::kFence) return;
+    enumerator.Enumerate(left, 0, judge);
+  });
+  ASSERT_TRUE(FormatRemoved(left, left.region(), found->superline).ok());
+  EXPECT_GT(nothing, 0u);
+  EXPECT_GT(whole, 0u);
+}
+
+// Whatever holds records is not taken for the remains of a removal, also if it
+// is as small.
+TEST(UseOfRemovedTest, LogsAreUsed) {
+  const Layout layout = LayoutOfRemoved();
+  model::ModelPersistence log(layout.region_bytes);
+  Random random(1);
+  ASSERT_TRUE(
+      FormatRegion(log, log.region(), layout, NewLocalIdentity(random)).ok());
+  EXPECT_EQ(UseOfRemoved(log.region(), /*is_device=*/false), RegionUse::kUsed);
+  ASSERT_TRUE(recovery::OpenEpochLocally(log, log.region(), {}, random).ok());
+  EXPECT_EQ(UseOfRemoved(log.region(), /*is_device=*/false), RegionUse::kUsed);
+  model::ModelPersistence larger(kFormattedBytes);
+  ASSERT_TRUE(FormatRegion(larger, larger.region(),
+                           *Layout::ForRegion(kFormattedBytes),
+                           NewLocalIdentity(random))
+                  .ok());
+  ASSERT_TRUE(
+      recovery::OpenEpochLocally(larger, larger.region(), {}, random).ok());
+  EXPECT_EQ(UseOfRemoved(larger.region(), /*is_device=*/false),
+            RegionUse::kUsed);
 }
 
 }  // namespace

@@ -124,9 +124,9 @@ std::map<std::string, std::pair<int, int>> RunAppends(const std::string& path) {
   return appends;
 }
 
-// The counters cost an append a few instructions, none of them locked. Two
-// programs append alike; the other one is compiled from the same sources with
-// counters that do nothing (uncounted.h).
+// TPC1: the counters cost an append a few instructions, none of them locked.
+// Two programs append alike; the other one is compiled from the same sources
+// with counters that do nothing (uncounted.h).
 TEST_F(InstructionCountTest, CountingTakesFewInstructionsAndNoLock) {
 #if !defined(__OPTIMIZE__)
   GTEST_SKIP() << "skipped: without optimisation each counter is a call";
