@@ -169,9 +169,27 @@ TEST_F(AdminTest, LostReplicaIsReplacedWhileTheLogGoesOn) {
       MustAppend(appended.back());
     }
   });
+  LogClient other(addresses_[static_cast<size_t>(primary_) - 1],
+                  grpc::InsecureChannelCredentials(), tokens_.token());
+  ASSERT_TRUE(other.Open().ok());
+  AppendingStream stream(other);
+  uint64_t streamed = 0;
+  std::thread streams([&] {
+    while (!is_replaced) {
+      ++streamed;
+      if (!stream.Send(streamed, {"streamed"}, streamed) ||
+          !stream.ReadUntilDone(streamed)) {
+        return;
+      }
+    }
+  });
   status = Order(lost, &AdminStub::Replace, replace, &replaced);
   is_replaced = true;
   appends.join();
+  stream.Cancel();  // its last request may have no answer
+  streams.join();
+  EXPECT_EQ(stream.answers.refused_size(), 0);
+  EXPECT_GE(stream.done + 1, streamed);
   ASSERT_TRUE(status.ok()) << status.error_message();
   EXPECT_TRUE(replaced.members().was_running());
   // A slow member joins later.
@@ -179,7 +197,9 @@ TEST_F(AdminTest, LostReplicaIsReplacedWhileTheLogGoesOn) {
   GoOn();
   appended.emplace_back("third");
   MustAppend(appended.back());
-  EXPECT_EQ(client_->ReadAll(), appended);
+  std::vector<std::string> read = client_->ReadAll();
+  EXPECT_GE(std::erase(read, "streamed"), stream.done);
+  EXPECT_EQ(read, appended);
   EXPECT_TRUE(std::filesystem::exists(path));
   grpc::ClientContext context;
   tokens_.Show(&context);
