@@ -39,6 +39,11 @@ constexpr size_t kReadyMax = 8;
 // The same for a turn that checks timers.
 constexpr size_t kReadyAtTickMax = 63;
 
+// Bytes that one turn takes from one trunk, or gives to it.
+constexpr size_t kTrunkTurnBytes = size_t{1} << 20;
+
+constexpr int64_t kNever = Deadline().at_nanos();
+
 // Posts in a row that are sent without waiting for Poll.
 constexpr size_t kBatchMax = 64;
 
@@ -95,7 +100,9 @@ absl::Status TcpFabric::Post(ConnectionId id, const WorkRequest& request) {
   connection.requester().Post(request);
   // A waiting thread won't poll until something comes.
   if (waiters_ > 0 || connection.requester().unsent() >= kBatchMax) {
-    connection.Send(clock_.NowNanos());
+    const int64_t now = clock_.NowNanos();
+    connection.Send(now);
+    SendTrunks(now);
     if (HasNews()) WakeWaiters();
   } else {
     MarkForSending(id);
@@ -207,22 +214,46 @@ bool TcpFabric::SendPosted(int64_t now, bool may_delay) {
   } else if (delay_until_ == 0) {
     delay_until_ = now + kDelayNanos;
   }
+  SendTrunks(now);
   return moved;
 }
 
 bool TcpFabric::ReceiveWithoutAsking(int64_t now, bool* moved) {
-  const bool is_lone = connections_.size() == 1;
+  const ConnectionId lone = LoneSocket();
+  const bool is_lone = lone != ConnectionId();
   if (is_lone && ++lone_turns_ % kLoneTurnsMax == 0) return false;
-  const auto found = is_lone ? connections_.begin() : connections_.find(ready_);
+  const ConnectionId id = is_lone ? lone : ready_;
   ready_ = {};
   // Other states have more than bytes to handle.
-  if (found == connections_.end() || !found->second->is_established()) {
-    return false;
-  }
-  Connection& connection = *found->second;
-  *moved |= Guard(connection, now, [&] { return connection.Receive(now); });
-  MarkForSending(found->first);
+  const auto trunk = trunks_.find(id);
+  const auto found = connections_.find(id);
+  const bool has_bytes_only =
+      trunk != trunks_.end()
+          ? trunk->second.was_ready
+          : found != connections_.end() && found->second->is_established();
+  if (!has_bytes_only) return false;
+  *moved |= ReceiveFrom(id, now);
   return true;
+}
+
+ConnectionId TcpFabric::LoneSocket() const {
+  const size_t alone = connections_.size() - trunk_of_.size();
+  if (alone + trunks_.size() != 1) return {};
+  return alone == 1 ? connections_.begin()->first : trunks_.begin()->first;
+}
+
+bool TcpFabric::ReceiveFrom(ConnectionId id, int64_t now) {
+  const auto trunk = trunks_.find(id);
+  if (trunk != trunks_.end()) return ReceiveFromTrunk(id, trunk->second, now);
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return false;
+  Connection& connection = *found->second;
+  const bool moved =
+      Guard(connection, now, [&] { return connection.Receive(now); });
+  MarkForSending(id);
+  BecomeTrunk(id, now);
+  ForgetIfDead(id);
+  return moved;
 }
 
 bool TcpFabric::ReceiveReady(int64_t now, size_t connections_max) {
@@ -233,19 +264,245 @@ bool TcpFabric::ReceiveReady(int64_t now, size_t connections_max) {
           .count;
   bool moved = false;
   for (const Poller::Ready& one : std::span(ready).first(count)) {
-    if (one.tag == kListenerTag) {
-      moved |= AcceptWaiting(now);
-      continue;
-    }
-    const ConnectionId id(one.tag);
-    const auto found = connections_.find(id);
-    if (found == connections_.end()) continue;
-    Connection& connection = *found->second;
-    moved |= Guard(connection, now, [&] { return connection.Receive(now); });
-    MarkForSending(id);
-    ForgetIfDead(id);
+    moved |= one.tag == kListenerTag ? AcceptWaiting(now)
+                                     : ReceiveFrom(ConnectionId(one.tag), now);
   }
   return moved;
+}
+
+// --- Trunks -----------------------------------------------------------------
+
+absl::Status TcpFabric::AddToTrunk(std::string_view address,
+                                   std::string_view private_data,
+                                   Deadline deadline) {
+  const int64_t now = clock_.NowNanos();
+  auto own = std::ranges::find_if(trunks_, [&](const auto& entry) {
+    const Trunk& trunk = *entry.second.trunk;
+    return trunk.connects() && trunk.peer() == address &&
+           trunk.HasRoomForLane();
+  });
+  if (own == trunks_.end()) {
+    absl::StatusOr<Descriptor> socket =
+        StartConnect(address, options_.source_host);
+    if (absl::IsInvalidArgument(socket.status())) return socket.status();
+    const ConnectionId id(++last_id_);
+    auto stream = std::make_unique<SocketStream>(
+        socket.ok() ? *std::move(socket) : Descriptor(), options_.tls,
+        TlsSession::Side::kConnects, poller_, id.value, counters_);
+    own = trunks_
+              .emplace(
+                  id,
+                  TrunkState{.trunk = std::make_shared<Trunk>(
+                                 std::move(stream), TlsSession::Side::kConnects,
+                                 std::string(address)),
+                             .deadline = now + options_.limits.retry_ns,
+                             .is_authenticated = true})
+              .first;
+  }
+  TrunkState& state = own->second;
+  const ConnectionId id(++last_id_);
+  AddLane(own->first, id, state.trunk->OpenLane(id), std::string(private_data),
+          deadline);
+  if (!state.was_ready) return absl::OkStatus();
+  connections_.at(id)->Receive(now);  // it greets
+  SendTrunk(state, now);
+  return absl::OkStatus();
+}
+
+void TcpFabric::AddLane(ConnectionId trunk, ConnectionId id,
+                        std::unique_ptr<Stream> lane,
+                        std::optional<std::string> private_data,
+                        Deadline deadline) {
+  TrunkState& state = trunks_.at(trunk);
+  connections_.emplace(
+      id, std::make_unique<Connection>(
+              id, std::move(lane), /*is_alone=*/false, state.trunk->peer(),
+              &shared_, std::move(private_data), deadline, clock_.NowNanos()));
+  trunk_of_[id] = trunk;
+  if (state.was_ready) state.deadline = kNever;
+}
+
+void TcpFabric::BecomeTrunk(ConnectionId id, int64_t now) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  std::optional<Connection::TrunkStart> start = found->second->TakeTrunk();
+  if (!start) return;
+  const auto trunk = std::make_shared<Trunk>(std::move(start->stream),
+                                             TlsSession::Side::kAccepts,
+                                             found->second->peer());
+  TrunkState& state =
+      trunks_
+          .emplace(id, TrunkState{.trunk = trunk,
+                                  .deadline = now + options_.limits.retry_ns,
+                                  .was_ready = true})
+          .first->second;
+  bool moved = false;
+  if (TakeFromTrunk(id, state, start->bytes, now, &moved)) {
+    ReceiveFromTrunk(id, state, now);
+  }
+}
+
+bool TcpFabric::ReceiveFromTrunk(ConnectionId id, TrunkState& state,
+                                 int64_t now) {
+  const std::shared_ptr<Trunk> trunk = state.trunk;
+  if (!state.was_ready) {
+    switch (trunk->stream().MakeReady()) {
+      case TlsSession::Progress::kWaiting:
+        trunk->Watch();
+        return true;
+      case TlsSession::Progress::kFailed:
+        EndTrunk(id, now);
+        return true;
+      case TlsSession::Progress::kDone:
+        counters_.offloaded += trunk->stream().is_offloaded() ? 1 : 0;
+        state.was_ready = true;
+        state.deadline = kNever;
+        break;
+    }
+    for (const ConnectionId lane : trunk->connections()) {
+      ReceiveFrom(lane, now);  // it greets
+    }
+  }
+  bool moved = false;
+  size_t turn_bytes = 0;
+  while (turn_bytes < kTrunkTurnBytes && trunk->MayBeRead()) {
+    const IoResult result = trunk->stream().Receive(buffer_);
+    if (result.outcome == IoOutcome::kNothing) break;
+    if (result.outcome == IoOutcome::kClosed) {
+      EndTrunk(id, now);
+      return true;
+    }
+    turn_bytes += result.bytes;
+    const auto bytes = std::span(buffer_).first(result.bytes);
+    if (!TakeFromTrunk(id, state, bytes, now, &moved)) return true;
+    if (trunk->stream().HasDrained(result.bytes, buffer_.size())) break;
+  }
+  return moved;
+}
+
+bool TcpFabric::TakeFromTrunk(ConnectionId id, TrunkState& state,
+                              std::span<const std::byte> bytes, int64_t now,
+                              bool* moved) {
+  const std::shared_ptr<Trunk> trunk = state.trunk;
+  // Runs under the lock that this function requires.
+  const auto give = [&](const Trunk::Arrival& arrival)
+                        ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                          *moved |= OnArrival(id, arrival, now);
+                        };
+  if (trunk->Take(bytes, give)) return true;
+  NoteRejected(*trunk, UnauthenticatedEnd::kNotUnderstood);
+  EndTrunk(id, now);
+  return false;
+}
+
+bool TcpFabric::OnArrival(ConnectionId trunk, const Trunk::Arrival& arrival,
+                          int64_t now) {
+  if (arrival.connection == ConnectionId()) {
+    MakeRoomForUnauthenticated();
+    const auto state = trunks_.find(trunk);
+    if (state == trunks_.end()) return true;  // it made the room
+    const ConnectionId id(++last_id_);
+    AddLane(trunk, id, state->second.trunk->AcceptLane(arrival.number, id),
+            std::nullopt, Deadline::AtNanos(now + options_.limits.retry_ns));
+    return true;
+  }
+  const auto found = connections_.find(arrival.connection);
+  if (found == connections_.end()) return false;
+  Connection& connection = *found->second;
+  bool moved = true;
+  if (arrival.is_end) {
+    connection.OnStreamEnd(now);
+  } else {
+    moved = Guard(connection, now,
+                  [&] { return connection.Take(arrival.bytes, now); });
+  }
+  MarkForSending(arrival.connection);
+  ForgetIfDead(arrival.connection);
+  return moved;
+}
+
+void TcpFabric::EndTrunk(ConnectionId id, int64_t now) {
+  trunks_.at(id).trunk->End();
+  trunks_.erase(id);
+  std::vector<ConnectionId> lanes;
+  for (const auto& [connection, trunk] : trunk_of_) {
+    if (trunk == id) lanes.push_back(connection);
+  }
+  for (const ConnectionId lane : lanes) {
+    trunk_of_.erase(lane);
+    const auto found = connections_.find(lane);
+    if (found == connections_.end()) continue;
+    found->second->OnStreamEnd(now);
+    ForgetIfDead(lane);
+  }
+}
+
+void TcpFabric::SendTrunks(int64_t now) {
+  for (auto& [id, state] : trunks_) SendTrunk(state, now);
+}
+
+void TcpFabric::SendTrunk(TrunkState& state, int64_t now) {
+  Trunk& trunk = *state.trunk;
+  const auto has_work = [&] {
+    return trunk.has_unsent() || trunk.waiting() > 0;
+  };
+  if (!state.was_ready || !has_work()) return;
+  size_t rounds = kTrunkTurnBytes / Trunk::kUnsentBytesMax;
+  bool goes_on = true;
+  while (goes_on && rounds-- > 0) {
+    goes_on = trunk.Flush();
+    if (goes_on) {
+      for (const ConnectionId id : trunk.TakeSenders()) {
+        const auto found = connections_.find(id);
+        if (found != connections_.end()) found->second->OnTrunkSent(now);
+      }
+    }
+    for (size_t waiting = trunk.waiting(); waiting > 0; --waiting) {
+      const auto found = connections_.find(trunk.TakeWaiting());
+      if (found == connections_.end()) continue;
+      Connection& connection = *found->second;
+      goes_on |= Guard(connection, now, [&] { return connection.Send(now); });
+    }
+    goes_on &= has_work();
+  }
+  trunk.Watch();
+}
+
+bool TcpFabric::RunTrunkTimers(int64_t now) {
+  std::vector<ConnectionId> due;
+  for (auto& [id, state] : trunks_) {
+    if (now < state.deadline) continue;
+    if (state.was_ready) {
+      due.push_back(id);
+    } else {
+      // TRK6. Each of its lanes has a deadline of its own.
+      state.trunk->Retire();
+      state.deadline = kNever;
+    }
+  }
+  for (const ConnectionId id : due) {
+    const bool is_unused = !trunks_.at(id).is_authenticated;
+    if (is_unused)
+      NoteRejected(*trunks_.at(id).trunk, UnauthenticatedEnd::kSaidNothing);
+    EndTrunk(id, now);
+  }
+  return !due.empty();
+}
+
+// A trunk without lanes goes: at once at the side that made it, a little later
+// at the other side, where a new lane may be on its way.
+void TcpFabric::NoteLanes(ConnectionId id) {
+  TrunkState& state = trunks_.at(id);
+  if (state.trunk->lanes() > 0) return;
+  const bool goes_now = state.trunk->connects();
+  state.deadline =
+      clock_.NowNanos() + (goes_now ? 0 : options_.limits.retry_ns);
+  tick_at_ = std::min(tick_at_, state.deadline);
+}
+
+void TcpFabric::NoteRejected(const Trunk& trunk, UnauthenticatedEnd why) {
+  ++counters_.rejected;
+  if (options_.on_rejected) options_.on_rejected(trunk.peer(), why, "");
 }
 
 bool TcpFabric::RunTimers(int64_t now) {
@@ -253,10 +510,18 @@ bool TcpFabric::RunTimers(int64_t now) {
   ResumeAccepting(now);
   for (auto entry = connections_.begin(); entry != connections_.end();) {
     Connection& connection = *entry->second;
+    const bool was_broken = connection.state() == Connection::State::kBroken;
     moved |= connection.OnTimers(now);
+    const bool is_broken = connection.state() == Connection::State::kBroken;
+    const auto trunk = trunk_of_.find(entry->first);
+    if (is_broken && !was_broken && trunk != trunk_of_.end()) {
+      trunks_.at(trunk->second).trunk->Retire();  // TRK6
+    }
     const bool is_dead = connection.state() == Connection::State::kDead;
-    entry = is_dead ? connections_.erase(entry) : std::next(entry);
+    entry = is_dead ? Erase(entry) : std::next(entry);
   }
+  moved |= RunTrunkTimers(now);
+  SendTrunks(now);
   shared_.timers_ran_at = now;
   // Coarse, so that a turn need not check all connections.
   const int64_t shortest =
@@ -270,6 +535,7 @@ int64_t TcpFabric::NextTimer() const {
   for (const auto& [id, connection] : connections_) {
     next = std::min(next, connection->next_timer());
   }
+  for (const auto& [id, state] : trunks_) next = std::min(next, state.deadline);
   return next;
 }
 
@@ -324,6 +590,10 @@ TcpFabricCounters TcpFabric::counters() const {
   Lock lock(*this);
   TcpFabricCounters now = counters_;
   now.kept_bytes = shared_.kept_bytes;
+  now.sockets = trunks_.size() + static_cast<uint64_t>(std::ranges::count_if(
+                                     connections_, [](const auto& entry) {
+                                       return entry.second->has_socket();
+                                     }));
   return now;
 }
 
@@ -344,14 +614,28 @@ absl::StatusOr<std::string> TcpFabric::Listen(std::string_view address) {
   return listener_.address;
 }
 
-Connection& TcpFabric::Add(Descriptor socket, std::string peer,
-                           std::optional<std::string> private_data,
-                           Deadline deadline) {
+void TcpFabric::Add(Descriptor socket, std::string peer,
+                    std::optional<std::string> private_data,
+                    Deadline deadline) {
   const ConnectionId id(++last_id_);
-  auto connection = std::make_unique<Connection>(
-      id, std::move(socket), std::move(peer), &shared_, std::move(private_data),
-      deadline, clock_.NowNanos());
-  return *connections_.emplace(id, std::move(connection)).first->second;
+  auto stream = std::make_unique<SocketStream>(
+      std::move(socket), options_.tls,
+      private_data ? TlsSession::Side::kConnects : TlsSession::Side::kAccepts,
+      poller_, id.value, counters_);
+  connections_.emplace(
+      id, std::make_unique<Connection>(
+              id, std::move(stream), /*is_alone=*/true, std::move(peer),
+              &shared_, std::move(private_data), deadline, clock_.NowNanos()));
+}
+
+TcpFabric::Connections::iterator TcpFabric::Erase(Connections::iterator entry) {
+  const auto trunk = trunk_of_.find(entry->first);
+  const auto next = connections_.erase(entry);
+  if (trunk == trunk_of_.end()) return next;
+  const ConnectionId id = trunk->second;
+  trunk_of_.erase(trunk);
+  NoteLanes(id);
+  return next;
 }
 
 absl::StatusOr<ConnectionId> TcpFabric::Connect(std::string_view address,
@@ -360,13 +644,18 @@ absl::StatusOr<ConnectionId> TcpFabric::Connect(std::string_view address,
   ALPHEUS_RETURN_IF_ERROR(
       CheckPrivateData(private_data, options_.limits.private_bytes_max));
   Lock lock(*this);
-  absl::StatusOr<Descriptor> socket =
-      StartConnect(address, options_.source_host);
-  if (absl::IsInvalidArgument(socket.status())) return socket.status();
+  ALPHEUS_RETURN_IF_ERROR(CheckAddress(address));
   ALPHEUS_RETURN_IF_ERROR(poller_.status());
   // A failure at once is reported as kUnreachable, like a later one.
-  Add(socket.ok() ? *std::move(socket) : Descriptor(), std::string(address),
-      std::string(private_data), deadline);
+  if (options_.shares_sockets) {
+    ALPHEUS_RETURN_IF_ERROR(AddToTrunk(address, private_data, deadline));
+  } else {
+    absl::StatusOr<Descriptor> socket =
+        StartConnect(address, options_.source_host);
+    if (absl::IsInvalidArgument(socket.status())) return socket.status();
+    Add(socket.ok() ? *std::move(socket) : Descriptor(), std::string(address),
+        std::string(private_data), deadline);
+  }
   const ConnectionId id(last_id_);
   tick_at_ = 0;
   WakeWaiters();  // there is one more deadline
@@ -382,7 +671,13 @@ absl::Status TcpFabric::Accept(ConnectionId id, std::string_view private_data) {
       connection->state() != Connection::State::kRequested) {
     return NoConnection(id);
   }
-  connection->Accept(private_data, clock_.NowNanos());
+  const int64_t now = clock_.NowNanos();
+  connection->Accept(private_data, now);
+  const auto trunk = trunk_of_.find(id);
+  if (trunk != trunk_of_.end()) {
+    trunks_.at(trunk->second).is_authenticated = true;
+  }
+  SendTrunks(now);
   WakeWaiters();
   return absl::OkStatus();
 }
@@ -418,6 +713,7 @@ absl::Status TcpFabric::Close(ConnectionId id) {
 
 void TcpFabric::Forget(ConnectionId id) {
   ForgetIfDead(id);
+  SendTrunks(clock_.NowNanos());
   std::erase_if(shared_.events, [id](const ConnectionEvent& event) {
     return event.connection == id;
   });
@@ -441,29 +737,37 @@ void TcpFabric::ForgetIfDead(ConnectionId id) {
   const auto found = connections_.find(id);
   if (found != connections_.end() &&
       found->second->state() == Connection::State::kDead) {
-    connections_.erase(found);
+    Erase(found);
   }
 }
 
 // TF8. Ids are in the order of time.
 void TcpFabric::MakeRoomForUnauthenticated() {
-  std::map<std::string_view, size_t> by_host;
-  size_t count = 0;
+  std::map<ConnectionId, std::string_view> hosts;
   for (const auto& [id, connection] : connections_) {
-    if (!connection->is_unauthenticated()) continue;
-    ++count;
-    ++by_host[HostOf(connection->peer())];
+    if (connection->is_unauthenticated())
+      hosts[id] = HostOf(connection->peer());
   }
-  if (count < options_.anonymous_max) return;
+  for (const auto& [id, state] : trunks_) {
+    if (!state.is_authenticated) hosts[id] = HostOf(state.trunk->peer());
+  }
+  if (hosts.size() < options_.anonymous_max) return;
+  std::map<std::string_view, size_t> counts;
+  for (const auto& [id, host] : hosts) ++counts[host];
   const auto most = std::ranges::max_element(
-      by_host, {}, [](const auto& entry) { return entry.second; });
-  const auto oldest =
-      std::ranges::find_if(connections_, [&](const auto& entry) {
-        return entry.second->is_unauthenticated() &&
-               HostOf(entry.second->peer()) == most->first;
-      });
-  oldest->second->MakeRoom();
-  connections_.erase(oldest);
+      counts, {}, [](const auto& entry) { return entry.second; });
+  const ConnectionId oldest =
+      std::ranges::find(hosts, most->first, [](const auto& entry) {
+        return entry.second;
+      })->first;
+  const auto trunk = trunks_.find(oldest);
+  if (trunk != trunks_.end()) {
+    NoteRejected(*trunk->second.trunk, UnauthenticatedEnd::kSaidNothing);
+    return EndTrunk(oldest, clock_.NowNanos());
+  }
+  const auto connection = connections_.find(oldest);
+  connection->second->MakeRoom();
+  Erase(connection);
 }
 
 bool TcpFabric::AcceptWaiting(int64_t now) {

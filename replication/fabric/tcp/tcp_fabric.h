@@ -57,6 +57,7 @@
 #include "replication/fabric/tcp/connection.h"
 #include "replication/fabric/tcp/options.h"
 #include "replication/fabric/tcp/socket.h"
+#include "replication/fabric/tcp/trunk.h"
 
 namespace alpheus::fabric::tcp {
 
@@ -120,9 +121,59 @@ class TcpFabric final : public Fabric {
   void ResumeAccepting(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool RunTimers(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t NextTimer() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Connection& Add(Descriptor socket, std::string peer,
-                  std::optional<std::string> private_data, Deadline deadline)
+  using Connections = std::map<ConnectionId, std::unique_ptr<Connection>>;
+
+  // Adds a connection with a socket of its own.
+  void Add(Descriptor socket, std::string peer,
+           std::optional<std::string> private_data, Deadline deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Connections::iterator Erase(Connections::iterator entry)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Trunks; their sockets have tags like those of connections.
+  struct TrunkState {
+    std::shared_ptr<Trunk> trunk;
+    // When it ends if it has not connected, or has no lane, until then.
+    int64_t deadline = 0;
+    bool was_ready = false;
+    bool is_authenticated = false;  // one of its lanes was established
+  };
+  using Trunks = std::map<ConnectionId, TrunkState>;
+
+  // Adds a connection that shares a socket with others to the same address.
+  // Errors: InvalidArgument (not an address).
+  absl::Status AddToTrunk(std::string_view address,
+                          std::string_view private_data, Deadline deadline)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddLane(ConnectionId trunk, ConnectionId id,
+               std::unique_ptr<Stream> lane,
+               std::optional<std::string> private_data, Deadline deadline)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Notes that a lane has gone.
+  void NoteLanes(ConnectionId trunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteRejected(const Trunk& trunk, UnauthenticatedEnd why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Has the accepted connection's socket be a trunk, if its peer says so.
+  void BecomeTrunk(ConnectionId id, int64_t now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool ReceiveFromTrunk(ConnectionId id, TrunkState& state, int64_t now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TakeFromTrunk(ConnectionId id, TrunkState& state,
+                     std::span<const std::byte> bytes, int64_t now, bool* moved)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool OnArrival(ConnectionId trunk, const Trunk::Arrival& arrival, int64_t now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndTrunk(ConnectionId id, int64_t now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SendTrunk(TrunkState& state, int64_t now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SendTrunks(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool RunTrunkTimers(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Receives from the connection, or the trunk, with this id.
+  bool ReceiveFrom(ConnectionId id, int64_t now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the only one that has a socket; 0: there are none, or several.
+  ConnectionId LoneSocket() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns nullptr if there is none that the application knows.
   Connection* Find(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Forgets a connection with which the application is done: no event of it
@@ -149,8 +200,10 @@ class TcpFabric final : public Fabric {
   std::vector<std::byte> buffer_ ABSL_GUARDED_BY(mutex_);
   Shared shared_ ABSL_GUARDED_BY(mutex_);
   Listener listener_ ABSL_GUARDED_BY(mutex_);
-  std::map<ConnectionId, std::unique_ptr<Connection>> connections_
-      ABSL_GUARDED_BY(mutex_);
+  Connections connections_ ABSL_GUARDED_BY(mutex_);
+  Trunks trunks_ ABSL_GUARDED_BY(mutex_);
+  // The trunk of each connection that has one.
+  std::map<ConnectionId, ConnectionId> trunk_of_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   // When accepting continues; the largest value: it is not paused.
   int64_t accept_at_ ABSL_GUARDED_BY(mutex_) = Deadline().at_nanos();
