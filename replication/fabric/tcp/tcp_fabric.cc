@@ -402,8 +402,9 @@ bool TcpFabric::OnArrival(ConnectionId trunk, const Trunk::Arrival& arrival,
     const auto state = trunks_.find(trunk);
     if (state == trunks_.end()) return true;  // it made the room
     const ConnectionId id(++last_id_);
+    const Deadline until = Deadline::AtNanos(now + options_.limits.retry_ns);
     AddLane(trunk, id, state->second.trunk->AcceptLane(arrival.number, id),
-            std::nullopt, Deadline::AtNanos(now + options_.limits.retry_ns));
+            std::nullopt, until);
     return true;
   }
   const auto found = connections_.find(arrival.connection);
