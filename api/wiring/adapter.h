@@ -42,8 +42,8 @@ struct AdapterOptions {
   // fabric's own time. A caller that gives up on peers by itself, later, sets
   // it.
   uint32_t patience_ms = 0;
-  // What the adapter encrypts with, in a cluster that does. Null: OpenAdapter
-  // loads it.
+  // Certificates of the adapter, in a cluster that encrypts. Null: OpenAdapter
+  // loads them.
   std::shared_ptr<NodeTls> tls = nullptr;
 };
 

@@ -42,7 +42,8 @@ struct ConfigFileKind {
 absl::StatusOr<std::string> ReadConfigFile(const std::string& path,
                                            const ConfigFileKind& kind);
 
-// What changes when a file is written or replaced. All zero: there is none.
+// Marks of a file that change when it is written or replaced. All zero: there
+// is none.
 struct ConfigFileStamp {
   uint64_t device = 0;
   uint64_t number = 0;

@@ -287,8 +287,8 @@ absl::Status LogDeletion::Mark() {
   return TooFew("too few members are marked as deleted");
 }
 
-// LDL2, LDL5. What a member says before it was told may be of an attempt
-// before.
+// LDL2, LDL5. An answer from before a member was told may be of an earlier
+// attempt.
 void LogDeletion::Remove() {
   for (const auto& peer : peers_) {
     const NodeId node = peer->node();

@@ -109,7 +109,7 @@ class GoldenDeletionTest : public ::testing::Test {
     return state->superline;
   }
 
-  // What both keep.
+  // Both regions keep these.
   static void ExpectIdentity(const Superline& superline) {
     EXPECT_EQ(superline.cluster_id, kWorldCluster);
     EXPECT_EQ(superline.log_id, kWorldLog);

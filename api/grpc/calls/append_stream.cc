@@ -133,7 +133,7 @@ void AppendStream::JudgeRest() {
     }
     const std::optional<Finding> refused = JudgeOnce(use);
     if (!refused || WaitForRoom(use)) return;
-    // What has held the log up may be over by now.
+    // The cause that held the log up may be over by now.
     if (*refused == Finding::kHeldUp && !is_again) continue;
     {
       const MutexLock lock(mutex_);
@@ -208,7 +208,7 @@ std::vector<service::Verdict> AppendStream::Append(
     verdicts.erase(stop, verdicts.end());
     return verdicts;
   }
-  // What comes behind a request that is refused is refused for the same.
+  // A request behind one that is refused is refused for the same.
   const bool is_too_fast = stop == verdicts.end() && admissible < let_in;
   verdicts.erase(stop, verdicts.end());
   verdicts.resize(count, {.finding = is_too_fast ? Finding::kTooFast

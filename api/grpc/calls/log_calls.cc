@@ -51,8 +51,8 @@ void AnswerWhenSettled(const SharedUse& use, const Verdict& verdict,
                        std::optional<PersistedBy> by = PersistedBy::kQuorum) {
   const bool is_told = verdict.is_in_log() ||
                        (tells_never && verdict.finding == Finding::kNever);
-  // What was appended is settled before the log is closed, whether or not its
-  // caller still waits for that.
+  // A record that was appended is settled before the log is closed, whether or
+  // not its caller still waits for that.
   (*use)->Settle({&verdict, 1}, by,
                  [=, fill = std::move(fill)](const absl::Status& status) {
                    call.Answer([&] {

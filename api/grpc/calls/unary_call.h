@@ -9,7 +9,7 @@
 //   UNC1. A call is answered once, and counted when it is.
 //   UNC2. A call whose caller has gone, or whose deadline has passed, is over
 //         at once, whatever it waits for: it leaves the log, and gRPC frees its
-//         messages. What it has appended stays appended.
+//         messages. Records that it has appended stay.
 //   UNC3. Request and response are touched only until the call is over: inside
 //         of the method, of Answer's function, and between BeginWork and
 //         EndWork.

@@ -266,7 +266,7 @@ class GrpcLogServer final : public LogServer {
   Access access_;
   Mutex look_mutex_;  // before that of tls_
   int64_t looked_at_s_ ABSL_GUARDED_BY(look_mutex_) = 0;
-  // Of the files that are used; and why others are not.
+  // Stamps of the files that are used; and why later ones are not.
   std::vector<ConfigFileStamp> tls_stamps_ ABSL_GUARDED_BY(look_mutex_);
   std::string tls_said_ ABSL_GUARDED_BY(look_mutex_);
   std::optional<RotatingTls> tls_;

@@ -93,8 +93,8 @@ struct ClientId {
   std::string ToString() const;
 };
 
-// What a client has drawn by lot to begin, so that it may ask for its name
-// again when the answer is lost.
+// Bytes that a client has drawn by lot to begin, so that it may ask for its
+// name again when the answer is lost.
 using ClientKey = std::array<std::byte, kKeyBytes>;
 
 struct Envelope {

@@ -47,7 +47,7 @@ void DurableWaits::Watch() {
     const MutexLock lock(mutex_);
     if (by_lsn_.empty()) return;
     first = by_lsn_.begin()->first;
-    // DWT2. What is watched before it comes before it.
+    // DWT2. A lower LSN that is watched is told first.
     if (!watched_.empty() && *watched_.begin() <= first) return;
     watched_.insert(first);
   }

@@ -120,7 +120,7 @@ class ServedLog : public std::enable_shared_from_this<ServedLog> {
   // clients are told.
   void Settle(std::span<const Verdict> verdicts, std::optional<PersistedBy> by,
               const std::function<void(const absl::Status&)>& done);
-  // As ServiceLog::BeginRead. Whoever reads may leave the log before `done` is
+  // As ServiceLog::BeginRead. The reader may leave the log before `done` is
   // called.
   void BeginRead(Consistency consistency, Lsn through,
                  std::function<void(const absl::StatusOr<Lsn>&)> done);

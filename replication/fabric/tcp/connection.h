@@ -50,7 +50,7 @@ struct Shared {
   std::vector<ConnectionEvent> events;
   int64_t timers_ran_at = 0;  // when OnTimers ran last; 0: never
   uint64_t kept_bytes = 0;    // by all responders (TCN2)
-  // What connections that begin now are encrypted with; null: nothing.
+  // Settings for connections that begin now; null: they are not encrypted.
   std::shared_ptr<const TlsSettings> tls = {};
 };
 

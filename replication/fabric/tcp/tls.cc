@@ -293,7 +293,7 @@ absl::Status TlsSettings::UseLists(const std::string& text,
     Narrow(X509_CRL_get0_lastUpdate(list.get()),
            X509_CRL_get0_nextUpdate(list.get()), &revoked_validity_);
   }
-  // Of the peer, and of all its issuers.
+  // Lists are looked at for the peer, and for all its issuers.
   constexpr unsigned long kListsAreLookedAt =
       X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL;
   X509_STORE_set_flags(store, kListsAreLookedAt);

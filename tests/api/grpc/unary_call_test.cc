@@ -42,7 +42,7 @@ class UnaryCallTest : public ServerTest {
     request_.set_log("main");
   }
   ~UnaryCallTest() override {
-    // Whoever waits still, against the rules, must not keep the log open.
+    // A call that still waits, against the rules, must not keep the log open.
     EXPECT_TRUE(log_->Force(log_->next_lsn() - 1).ok());
     AwaitEnds();
   }

@@ -2,9 +2,9 @@
 // scripted_primary: a primary of a log in memory, on loopback, whose streams do
 // as a test says: some answer, some are silent, some end.
 //
-// As a real one it knows its clients by their openings. Of each it appends the
-// next request alone, and none of a stream that was begun before its last
-// resumption (CLR4, client_requests.h).
+// As a real one it knows its clients by their openings. It appends the next
+// request of each client alone, and none of a stream that was begun before its
+// last resumption (CLR4, client_requests.h).
 //
 // Thread safety: all concurrently.
 #ifndef ALPHEUS_TESTS_API_CLIENT_GRPC_SCRIPTED_PRIMARY_H_

@@ -247,7 +247,7 @@ TEST(ClientTableTest, ClientThatHasEndedIsFoundByNoKey) {
   EXPECT_EQ(log.table.FindByKey(kFirstKey), std::nullopt);
   const ClientId second = log.OpenByKey(kFirstKey);
   EXPECT_EQ(log.table.FindByKey(kFirstKey), second);
-  // Of before the end, and of nobody.
+  // Keys of a client that has ended, and of none.
   log.SaveKeys({{first, kFirstKey}, {{PlaceAt(99)}, kOtherKey}});
   EXPECT_EQ(log.table.FindByKey(kFirstKey), second);
   EXPECT_EQ(log.table.FindByKey(kOtherKey), std::nullopt);

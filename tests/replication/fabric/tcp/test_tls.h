@@ -42,7 +42,7 @@ inline std::shared_ptr<const fabric::tcp::TlsSettings> MakeTls(
   return *std::move(made);
 }
 
-// What TcpFabricOptions::tls asks for, and always gets.
+// Settings for TcpFabricOptions::tls, always the same.
 inline std::function<std::shared_ptr<const fabric::tcp::TlsSettings>()> Always(
     std::shared_ptr<const fabric::tcp::TlsSettings> tls) {
   return [tls] { return tls; };
