@@ -136,7 +136,7 @@ TEST_F(UnaryCallTest, CallersWhoseDeadlinePassedLeaveAtOnce) {
   EXPECT_EQ(log_->Exposed(), 1u);
 }
 
-// Those that left don't keep the log open, and nobody is told of them.
+// Calls that have left don't keep the log open. Nothing tells them of its end.
 TEST_F(UnaryCallTest, LogIsGivenBackAfterItsCallersHaveGone) {
   Begin(50);
   ASSERT_TRUE(Await([&] { return Waiting() == 50; }));
