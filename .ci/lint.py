@@ -42,7 +42,7 @@ ROOM_RANK = {
     "quorum/membership": {"": 0, "zookeeper": 1},
     "replication": {"fabric": 0, "wire": 1, "persist": 2, "session": 3,
                     "primary": 4},
-    "replication/fabric": {"": 0, "tcp": 1, "verbs": 1},
+    "replication/fabric": {"": 0, "shared": 1, "tcp": 1, "verbs": 1},
     "replication/persist": {"platform": 0, "execute": 1, "plan": 2},
     "recovery": {"protocol": 0, "deletion": 1, "replica": 1, "follow": 1,
                  "opening": 2, "scrub": 2, "election": 3, "server": 3, "resync": 4},

@@ -2,13 +2,18 @@
 #include "api/wiring/adapter.h"
 
 #include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "api/wiring/node_tls.h"
 #include "log/base/clock.h"
+#include "log/base/mutex.h"
 #include "log/base/status_macros.h"
+#include "replication/fabric/shared/shared_adapter.h"
 #include "replication/fabric/tcp/socket.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
 #include "replication/fabric/verbs/adapter_choice.h"
@@ -38,6 +43,39 @@ absl::StatusOr<std::string> ChooseSource(
   return why;
 }
 
+// What distinguishes the adapters of a process.
+std::string KeyOf(const quorum::ClusterConfiguration& cluster, NodeId near) {
+  std::string key =
+      absl::StrCat(cluster.cluster_id.ToString(), " ", near.value);
+  if (cluster.encryption) {
+    absl::StrAppend(&key, " ", cluster.encryption->certificate_file, " ",
+                    cluster.encryption->key_file, " ",
+                    cluster.encryption->authorities_file);
+  }
+  return key;
+}
+
+// A port of this process's adapter, which is opened if there is none.
+absl::StatusOr<std::unique_ptr<fabric::Fabric>> OpenPort(
+    const quorum::ClusterConfiguration& cluster, NodeId near) {
+  // Neither is ever destroyed: a log may be closed after main.
+  static Mutex& mutex = *new Mutex();
+  static auto& adapters =
+      *new std::map<std::string, std::weak_ptr<fabric::SharedAdapter>>();
+  static EntropyRandom& random = *new EntropyRandom();
+  const MutexLock lock(mutex);
+  std::weak_ptr<fabric::SharedAdapter>& kept = adapters[KeyOf(cluster, near)];
+  std::shared_ptr<fabric::SharedAdapter> adapter = kept.lock();
+  if (adapter == nullptr) {
+    ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<fabric::Fabric> opened,
+                             OpenAdapter(cluster, near, random));
+    adapter = std::make_shared<fabric::SharedAdapter>(std::move(opened),
+                                                      Clock::Real());
+    kept = adapter;
+  }
+  return adapter->AddPort();
+}
+
 int64_t PatienceOf(const AdapterOptions& options, int64_t of_the_fabric) {
   return std::max(of_the_fabric, int64_t{options.patience_ms} * 1'000'000);
 }
@@ -49,6 +87,7 @@ absl::StatusOr<std::unique_ptr<fabric::Fabric>> OpenAdapter(
     RandomSource& random, const AdapterOptions& options) {
   if (cluster.fabric == quorum::ClusterFabric::kTcp) {
     fabric::tcp::TcpFabricOptions tcp;
+    tcp.shares_sockets = true;
     tcp.warn = options.say;
     tcp.on_rejected = options.on_rejected;
     tcp.anonymous_max = options.unopened_max;
@@ -86,8 +125,12 @@ absl::Status CheckIsOfThisMachine(const std::string& address) {
 absl::StatusOr<std::unique_ptr<Connectivity>> Connectivity::Open(
     const quorum::ClusterConfiguration& cluster, NodeId near) {
   auto made = std::make_unique<Connectivity>();
-  ALPHEUS_ASSIGN_OR_RETURN(made->fabric,
-                           OpenAdapter(cluster, near, made->random));
+  if (cluster.fabric == quorum::ClusterFabric::kTcp) {
+    ALPHEUS_ASSIGN_OR_RETURN(made->fabric, OpenPort(cluster, near));
+  } else {
+    ALPHEUS_ASSIGN_OR_RETURN(made->fabric,
+                             OpenAdapter(cluster, near, made->random));
+  }
   return made;
 }
 

@@ -65,12 +65,13 @@ using AdapterOpener = absl::StatusOr<std::unique_ptr<fabric::Fabric>> (*)(
     const quorum::ClusterConfiguration& cluster, NodeId near,
     RandomSource& random, const AdapterOptions& options);
 
-// Adapter with its randomness, in order of construction.
+// Adapter of one log, with a randomness.
 struct Connectivity {
   EntropyRandom random;
   std::unique_ptr<fabric::Fabric> fabric;
 
-  // Errors: as OpenAdapter.
+  // Over TCP, all logs of this process that belong to one cluster, as one
+  // member, share an adapter (shared_adapter.h). Errors: as OpenAdapter.
   static absl::StatusOr<std::unique_ptr<Connectivity>> Open(
       const quorum::ClusterConfiguration& cluster, NodeId near);
 };

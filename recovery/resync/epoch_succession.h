@@ -212,6 +212,9 @@ class EpochSuccession final : public ReplicationSink,
   void BeginConfirmation() override;
   void End(const absl::Status& why) override;
   void SendPosted() override { running().SendPosted(); }
+  bool sends_for_waiters() const override {
+    return fabric_.sends_for_waiters();
+  }
   Polled Poll() override;
   ReplicationState replication_state() const override;
   absl::Status status() const override;

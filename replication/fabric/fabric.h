@@ -341,6 +341,9 @@ class Fabric {
   // Poll. Only a hint: an adapter in software, whose system calls are dear, may
   // wait for more.
   virtual void FlushSends() {}
+  // Returns true if what is posted now had better leave with what others are
+  // about to post. A caller that is going to wait then leaves it to its wait.
+  virtual bool sends_for_waiters() const { return false; }
 
   // Runs a turn, for peers' operations on this host's memory too, and takes up
   // to completions.size() completions and all connection events. Returns the

@@ -183,6 +183,9 @@ class Replicator final : public ReplicationSink {
   // Also keeps records that are persisted from becoming durable.
   void End(const absl::Status& why) override;
   void SendPosted() override;
+  bool sends_for_waiters() const override {
+    return fabric_.sends_for_waiters();
+  }
   // Takes what arrived, sends what may be sent, looks at the backups if that is
   // due, and lets the observer work. Ends after a bounded number of rounds.
   Polled Poll() override;

@@ -56,7 +56,7 @@ absl::Status LogDurability<P>::ForceUnder(const ForcePolicy& policy, Lsn lsn,
   if (!policy.Forces(lsn)) return absl::OkStatus();
   if (policy.group != 0) return ForceInGroup(policy.group, lsn, deadline);
   return WaitFor("force", deadline, [&]() -> absl::StatusOr<bool> {
-    const absl::StatusOr<bool> durable = IsDurable(Step(lsn));
+    const absl::StatusOr<bool> durable = IsDurable(StepBeforeWait(lsn));
     if (!durable.ok() || *durable) return durable;
     ALPHEUS_RETURN_IF_ERROR(CheckNotBlockedBySelf(lsn));
     return false;

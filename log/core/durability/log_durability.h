@@ -114,6 +114,8 @@ class LogDurability {
 
   // Makes one step towards making all records up to `lsn` durable.
   virtual Progressed Step(Lsn lsn) = 0;
+  // The same, for a caller that waits if that does not suffice.
+  virtual Progressed StepBeforeWait(Lsn lsn) { return Step(lsn); }
   // Processes acks, for calls that wait for something else than a force.
   virtual void Poll() = 0;
   // Sends the published head to the backups if it has moved.

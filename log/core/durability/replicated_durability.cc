@@ -45,11 +45,11 @@ ReplicatedDurability<P>::ReplicatedDurability(
 
 template <Persistence P>
 typename ReplicatedDurability<P>::Progressed ReplicatedDurability<P>::Step(
-    Lsn lsn) {
+    Lsn lsn, Then then) {
   if (this->durable_lsn() >= lsn) return Progressed::kDurable;
   const LogFailure& failure = parts().failure;
   if (failure.failed()) return Progressed::kFailed;
-  Poll(lsn);
+  Poll(lsn, then);
   if (this->durable_lsn() >= lsn) return Progressed::kDurable;
   return failure.failed() ? Progressed::kFailed : Progressed::kWaiting;
 }

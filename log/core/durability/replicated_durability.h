@@ -59,6 +59,7 @@ class ReplicatedDurability final : private ReplicatedForcing<P>,
  public:
   using typename LogDurability<P>::Attempt;
   using typename LogDurability<P>::Progressed;
+  using Then = typename ReplicatedForcer<P>::Then;
 
   ReplicatedDurability(const LogDurabilityParts<P>& parts,
                        const LogDurabilityStart& start,
@@ -68,7 +69,10 @@ class ReplicatedDurability final : private ReplicatedForcing<P>,
     return replicated_forcer.reuse_limit_word();
   }
 
-  Progressed Step(Lsn lsn) override;
+  Progressed Step(Lsn lsn) override { return Step(lsn, Then::kGoesOn); }
+  Progressed StepBeforeWait(Lsn lsn) override {
+    return Step(lsn, Then::kWaits);
+  }
   void Poll() override { Poll(Lsn(0)); }
   void AnnounceHead() override {
     replicated_forcer.PollIfHeadMoved();
@@ -103,8 +107,9 @@ class ReplicatedDurability final : private ReplicatedForcing<P>,
   using LogDurability<P>::parts;
 
   // Steps, and runs the callbacks that are due.
-  void Poll(Lsn lsn) {
-    replicated_forcer.Poll(lsn);
+  Progressed Step(Lsn lsn, Then then);
+  void Poll(Lsn lsn, Then then = Then::kGoesOn) {
+    replicated_forcer.Poll(lsn, then);
     RunCallbacks();
   }
   // Only the durable LSN is news, which runs callbacks; a step may have moved

@@ -55,14 +55,14 @@ void ReplicatedForcer<P>::PollIfHeadMoved() {
 // sees the request and notifies the sleeper, which has announced itself. A
 // third thread that steps in between adopts the request.
 template <Persistence P>
-void ReplicatedForcer<P>::Poll(Lsn lsn) {
+void ReplicatedForcer<P>::Poll(Lsn lsn, Then then) {
   // RF6. A thread that asked during the step found it taken, and may have left
   // no more than a callback. If another thread has the step now, it comes here.
-  while (TryStep(lsn) && IsRoundDue() && !failure_.failed()) lsn = Lsn(0);
+  while (TryStep(lsn, then) && IsRoundDue() && !failure_.failed()) lsn = Lsn(0);
 }
 
 template <Persistence P>
-bool ReplicatedForcer<P>::TryStep(Lsn lsn) {
+bool ReplicatedForcer<P>::TryStep(Lsn lsn, Then then) {
   if (!step_mutex_.TryLock()) {
     LeaveRequest(lsn);
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -73,11 +73,14 @@ bool ReplicatedForcer<P>::TryStep(Lsn lsn) {
   if (missed_.load(std::memory_order_relaxed) != 0) {
     // Acquire: sees the records that the requesting threads had finished.
     const uint64_t missed = missed_.exchange(0, std::memory_order_acq_rel);
-    if (missed != 0) lsn = std::max(lsn, Lsn(missed - 1));
+    if (missed != 0) {
+      lsn = std::max(lsn, Lsn(missed - 1));
+      then = Then::kGoesOn;  // the thread that asked may do that
+    }
     // A Beginner registers before it leaves its request.
     has_taken_over = beginners_.load(std::memory_order_relaxed) != 0;
   }
-  const Stepped stepped = StepLocked(lsn);
+  const Stepped stepped = StepLocked(lsn, then);
   step_mutex_.Unlock();
   if (!stepped.status.ok()) failure_.Fail(stepped.status);
   // Callbacks run in LogFailure::Notify and Progress::Notify, with no lock
@@ -133,7 +136,8 @@ bool ReplicatedForcer<P>::BeginRound() {
 // must cost no more than one Poll: the sink's state is asked only if it may
 // have changed.
 template <Persistence P>
-typename ReplicatedForcer<P>::Stepped ReplicatedForcer<P>::StepLocked(Lsn lsn) {
+typename ReplicatedForcer<P>::Stepped ReplicatedForcer<P>::StepLocked(
+    Lsn lsn, Then then) {
   bool has_announced = false;
   bool is_offered = false;
   bool has_begun = false;
@@ -148,7 +152,7 @@ typename ReplicatedForcer<P>::Stepped ReplicatedForcer<P>::StepLocked(Lsn lsn) {
       sink_.AnnounceDurable();
       has_announced = true;
     }
-    is_offered = lsn > offered_.lsn && OfferFinished();
+    is_offered = lsn > offered_.lsn && OfferFinished(then);
   }
   EndSinkIfFailed();
   const bool is_news =
@@ -168,7 +172,7 @@ void ReplicatedForcer<P>::EndSinkIfFailed() {
 }
 
 template <Persistence P>
-bool ReplicatedForcer<P>::OfferFinished() {
+bool ReplicatedForcer<P>::OfferFinished(Then then) {
   const RingEnd finished = FindFinished();
   if (finished.lsn == offered_.lsn) return false;
   typename Forcer<P>::Batch batch;
@@ -182,7 +186,9 @@ bool ReplicatedForcer<P>::OfferFinished() {
   sink_.Advance(finished);
   // Posting does not send, and the fence below may take long: send first. No
   // answer can be there yet, and to look for one may take a system call.
-  sink_.SendPosted();
+  const bool is_left_to_wait =
+      then == Then::kWaits && sink_.sends_for_waiters();
+  if (!is_left_to_wait) sink_.SendPosted();
   offered_ = finished;
   offered_lsn_.store(finished.lsn.value, std::memory_order_release);
   if (order_ == FlushOrder::kRemoteFirst) {

@@ -102,7 +102,10 @@ class ReplicatedForcer {
   // earlier record is open, an ack is in flight, or another thread steps. Some
   // thread notifies when that ends, so that the caller may sleep. Works on a
   // failed log too, since other nodes may be reached through the same sink.
-  void Poll(Lsn lsn = Lsn(0));
+  // `then`: what the caller does next. One that waits may leave it to its wait
+  // to send.
+  enum class Then { kGoesOn, kWaits };
+  void Poll(Lsn lsn = Lsn(0), Then then = Then::kGoesOn);
   // Polls if the published head has moved.
   void PollIfHeadMoved();
 
@@ -160,7 +163,7 @@ class ReplicatedForcer {
 
  private:
   // Makes one step. Returns false if another thread has it.
-  bool TryStep(Lsn lsn);
+  bool TryStep(Lsn lsn, Then then);
   void LeaveRequest(Lsn lsn);
   // Returns true if a round was asked for, and none is under way.
   bool IsRoundDue() const;
@@ -171,7 +174,8 @@ class ReplicatedForcer {
     bool is_news = false;  // waiting threads must be notified
     absl::Status status;   // of the sink; OK if nothing has changed
   };
-  Stepped StepLocked(Lsn lsn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
+  Stepped StepLocked(Lsn lsn, Then then)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
   // Returns true if waiting threads must be notified.
   bool Publish(const ReplicationState& sink)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
@@ -179,7 +183,7 @@ class ReplicatedForcer {
   static bool Raise(std::atomic<uint64_t>& word, uint64_t value);
   // Offers the finished records and forces them here. Returns true if the sink
   // was polled with them.
-  bool OfferFinished() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
+  bool OfferFinished(Then then) ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
   RingEnd FindFinished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
   bool AnnounceHead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);
   void EndSinkIfFailed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(step_mutex_);

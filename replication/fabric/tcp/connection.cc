@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "log/base/bytes.h"
+#include "replication/fabric/tcp/trunk.h"
 
 namespace alpheus::fabric::tcp {
 namespace {
@@ -33,19 +34,17 @@ CompletionStatus StatusOf(uint32_t failure) {
 
 }  // namespace
 
-Connection::Connection(ConnectionId id, Descriptor socket, std::string peer,
-                       Shared* shared, std::optional<std::string> private_data,
+Connection::Connection(ConnectionId id, std::unique_ptr<Stream> stream,
+                       bool is_alone, std::string peer, Shared* shared,
+                       std::optional<std::string> private_data,
                        Deadline deadline, int64_t now)
     : id_(id),
       peer_(std::move(peer)),
       shared_(*shared),
-      stream_(std::move(socket), shared->tls,
-              private_data ? TlsSession::Side::kConnects
-                           : TlsSession::Side::kAccepts),
+      stream_(std::move(stream)),
+      is_alone_(is_alone),
       state_(private_data ? State::kConnecting : State::kAnonymous),
       private_data_(std::move(private_data)),
-      has_connected_(state_ == State::kAnonymous),
-      watches_out_(state_ == State::kConnecting),
       requester_(id, shared->regions, &shared->completions),
       responder_(id, shared->options.window_bytes, shared->regions,
                  &shared->completions, &shared->kept_bytes),
@@ -53,13 +52,7 @@ Connection::Connection(ConnectionId id, Descriptor socket, std::string peer,
       deadline_(deadline.at_nanos()),
       liveness_(shared->options.limits.retry_ns,
                 shared->options.receiver_wait_ns, now) {
-  if (stream_.is_open() &&
-      !shared_.poller
-           .Add(stream_.socket(), id_.value, watches_in_, watches_out_)
-           .ok()) {
-    stream_.Close();  // no peer would hear it
-  }
-  if (!stream_.is_open()) deadline_ = now;
+  if (!stream_->is_open()) deadline_ = now;
 }
 
 // --- Receiving --------------------------------------------------------------
@@ -67,37 +60,76 @@ Connection::Connection(ConnectionId id, Descriptor socket, std::string peer,
 bool Connection::MayBeRead() const {
   const bool is_full = responder_.keeps() &&
                        shared_.kept_bytes >= shared_.options.kept_bytes_max;
-  return stream_.is_open() && !is_full;
+  return stream_->is_open() && !is_full;
 }
 
 bool Connection::Receive(int64_t now) {
   if (!MayBeRead()) return false;
-  if (!stream_.is_ready() || state_ == State::kConnecting) {
+  if (!stream_->is_ready() || state_ == State::kConnecting) {
     if (!MakeReady(now)) return true;
   }
   size_t turn_bytes = 0;
   keep_alive_received_ = 0;
-  while (turn_bytes < kTurnBytes && MayBeRead()) {
+  while (turn_bytes < kTurnBytes && MayBeRead() && !is_trunk_) {
     std::copy_n(leftover_.begin(), leftover_bytes_, shared_.buffer.begin());
     const auto room = shared_.buffer.subspan(leftover_bytes_);
-    ++shared_.counters.receive_calls;
-    const IoResult result = stream_.Receive(room);
+    const IoResult result = stream_->Receive(room);
     if (result.outcome == IoOutcome::kNothing) break;
     if (result.outcome == IoOutcome::kClosed) {
       Break(CompletionStatus::kFlushed, now);
       return true;
     }
     turn_bytes += result.bytes;
-    Heard(now);
-    const auto stream = shared_.buffer.first(leftover_bytes_ + result.bytes);
-    const auto rest = stream.subspan(Parse(stream, now));
-    const bool is_all_answered = requester_.in_flight() == 0;
-    if (is_all_answered) liveness_.OnAllAnswered();
-    leftover_bytes_ = rest.size() <= leftover_.size() ? rest.size() : 0;
-    std::copy_n(rest.begin(), leftover_bytes_, leftover_.begin());
-    if (stream_.HasDrained(result.bytes, room.size())) break;
+    Process(shared_.buffer.first(leftover_bytes_ + result.bytes), now);
+    if (stream_->HasDrained(result.bytes, room.size())) break;
   }
   return turn_bytes > keep_alive_received_;
+}
+
+bool Connection::Take(std::span<const std::byte> bytes, int64_t now) {
+  const size_t all = bytes.size();
+  keep_alive_received_ = 0;
+  while (leftover_bytes_ > 0 && !bytes.empty()) {
+    // What was left over is less than a header, or than a word. It is completed
+    // where it lies.
+    const size_t before = leftover_bytes_;
+    const size_t added = std::min(bytes.size(), leftover_.size() - before);
+    std::copy_n(bytes.begin(), added, leftover_.begin() + before);
+    const size_t used = Parse(std::span(leftover_).first(before + added), now);
+    if (used == 0) {
+      leftover_bytes_ += added;
+      bytes = bytes.subspan(added);
+    } else {
+      leftover_bytes_ = 0;
+      bytes = bytes.subspan(used - before);
+    }
+  }
+  if (leftover_bytes_ == 0) Process(bytes, now);
+  return all > keep_alive_received_;
+}
+
+void Connection::Process(std::span<const std::byte> bytes, int64_t now) {
+  Heard(now);
+  const auto rest = bytes.subspan(Parse(bytes, now));
+  const bool is_all_answered = requester_.in_flight() == 0;
+  if (is_all_answered) liveness_.OnAllAnswered();
+  leftover_bytes_ = rest.size() <= leftover_.size() ? rest.size() : 0;
+  std::copy_n(rest.begin(), leftover_bytes_, leftover_.begin());
+}
+
+bool Connection::IsTrunkHello(std::span<const std::byte> bytes) const {
+  const auto hello = Trunk::Hello();
+  return is_alone_ && state_ == State::kAnonymous && !is_trunk_ &&
+         bytes.size() >= hello.size() &&
+         std::ranges::equal(bytes.first(hello.size()), hello);
+}
+
+std::optional<Connection::TrunkStart> Connection::TakeTrunk() {
+  if (!is_trunk_) return std::nullopt;
+  is_trunk_ = false;
+  state_ = State::kDead;
+  deadline_ = kNever;
+  return TrunkStart{std::move(stream_), std::move(trunk_bytes_)};
 }
 
 void Connection::Heard(int64_t now) {
@@ -106,8 +138,14 @@ void Connection::Heard(int64_t now) {
 
 size_t Connection::Parse(std::span<const std::byte> bytes, int64_t now) {
   size_t used = 0;
-  while (!lingers_ && stream_.is_open()) {
+  while (!lingers_ && stream_->is_open()) {
     const auto rest = bytes.subspan(used);
+    if (payload_left_ == 0 && IsTrunkHello(rest)) {
+      is_trunk_ = true;
+      const auto after = rest.subspan(Trunk::kHelloBytes);
+      trunk_bytes_.assign(after.begin(), after.end());
+      return bytes.size();
+    }
     if (payload_left_ > 0) {
       if (rest.empty()) break;
       const auto payload = rest.first(
@@ -128,7 +166,7 @@ size_t Connection::Parse(std::span<const std::byte> bytes, int64_t now) {
     used += kWireHeaderBytes;
   }
   // A lingering connection only waits for the end of the stream.
-  return lingers_ || !stream_.is_open() ? bytes.size() : used;
+  return lingers_ || !stream_->is_open() ? bytes.size() : used;
 }
 
 bool Connection::OnHeader(const WireHeader& header, int64_t now) {
@@ -299,10 +337,10 @@ bool Connection::Send(int64_t now) {
 bool Connection::Flush(int64_t now) {
   bool moved = false;
   const bool may_send =
-      stream_.is_open() && stream_.is_ready() && state_ != State::kConnecting;
+      stream_->is_open() && stream_->is_ready() && state_ != State::kConnecting;
   if (!may_send) return false;
-  const uint64_t sent_before = stream_.sent_bytes();
-  if (stream_.has_unsent()) stream_.Flush();
+  const uint64_t sent_before = stream_->sent_bytes();
+  if (stream_->has_unsent()) stream_->Flush();
   while (!outbox_.empty()) {
     std::array<iovec, kPiecesMax> pieces;
     const size_t count = outbox_.Gather(shared_.regions, pieces);
@@ -310,8 +348,7 @@ bool Connection::Flush(int64_t now) {
       Break(requester_.LocalFailure(), now);
       return true;
     }
-    ++shared_.counters.send_calls;
-    const IoResult result = stream_.Send(std::span(pieces).first(count));
+    const IoResult result = stream_->Send(std::span(pieces).first(count));
     if (result.outcome == IoOutcome::kNothing) break;
     if (result.outcome == IoOutcome::kClosed) {
       // Receive finds this out, after the peer's last bytes.
@@ -320,48 +357,36 @@ bool Connection::Flush(int64_t now) {
     outbox_.Consume(result.bytes);
     moved |= outbox_.sent_position() > keep_alive_position_;
   }
-  const bool is_all_sent = outbox_.empty() && !stream_.has_unsent();
-  if (lingers_ && is_all_sent && !has_ended_sending_) {
-    stream_.EndSending();
-    has_ended_sending_ = true;
-  }
-  const bool has_sent = stream_.sent_bytes() > sent_before;
-  if (has_sent) liveness_.OnBytesTaken(now);
-  liveness_.OnFlushed(now, is_all_sent, has_sent);
-  Watch();
+  NoteFlushed(now, stream_->sent_bytes() > sent_before);
   return moved;
 }
 
+void Connection::NoteFlushed(int64_t now, bool has_sent) {
+  const bool is_all_sent = outbox_.empty() && !stream_->has_unsent();
+  if (lingers_ && is_all_sent && !has_ended_sending_) {
+    stream_->EndSending();
+    has_ended_sending_ = true;
+  }
+  if (has_sent) liveness_.OnBytesTaken(now);
+  liveness_.OnFlushed(now, is_all_sent, has_sent);
+  Watch();
+}
+
 void Connection::Watch() {
-  if (!stream_.is_open()) return;
-  const bool in = MayBeRead();
-  // Bytes that were read ahead make no socket ready, so the socket is watched
-  // for room, which it has: the next turn reads on.
-  const bool has_more = !outbox_.empty() || stream_.has_unsent() ||
-                        responder_.waits_for_room() ||
-                        (in && stream_.has_unread());
-  const bool out = !has_connected_ || has_more;
-  if (in == watches_in_ && out == watches_out_) return;
-  watches_in_ = in;
-  watches_out_ = out;
-  shared_.poller.Change(stream_.socket(), id_.value, in, out);
+  if (!stream_->is_open()) return;
+  stream_->Watch(MayBeRead(), !outbox_.empty() || responder_.waits_for_room());
 }
 
 // --- Handshake --------------------------------------------------------------
 
 bool Connection::MakeReady(int64_t now) {
-  if (!has_connected_ && !HasConnected(stream_.socket())) {
-    Break(CompletionStatus::kFlushed, now);
-    return false;
-  }
-  has_connected_ = true;
-  switch (stream_.MakeReady()) {
+  switch (stream_->MakeReady()) {
     case TlsSession::Progress::kWaiting:
       Watch();
       return false;
     case TlsSession::Progress::kFailed:
       // As without TLS: a peer that just goes is not worth a word.
-      if (state_ == State::kAnonymous && !stream_.has_ended()) {
+      if (state_ == State::kAnonymous && !stream_->has_ended()) {
         NoteRejected(UnauthenticatedEnd::kNotTrusted);
       }
       Break(CompletionStatus::kFlushed, now);
@@ -369,7 +394,7 @@ bool Connection::MakeReady(int64_t now) {
     case TlsSession::Progress::kDone:
       // Others may be in use since the handshake began.
       if (EndIfRevoked(now)) return false;
-      shared_.counters.offloaded += stream_.is_offloaded() ? 1 : 0;
+      shared_.counters.offloaded += stream_->is_offloaded() ? 1 : 0;
       break;
   }
   if (state_ == State::kConnecting) Greet(now);
@@ -528,12 +553,12 @@ void Connection::AddEvent(ConnectionEvent::Kind kind,
                             .connection = id_,
                             .private_data = std::move(private_data),
                             .peer = peer_,
-                            .peer_name = stream_.peer_name()});
+                            .peer_name = stream_->peer_name()});
 }
 
 void Connection::AddUnreachable() {
   AddEvent(ConnectionEvent::Kind::kUnreachable, "");
-  shared_.events.back().why = stream_.failure();
+  shared_.events.back().why = stream_->failure();
 }
 
 void Connection::Break(CompletionStatus first, int64_t) {
@@ -587,7 +612,7 @@ void Connection::Close(int64_t now) {
 void Connection::NoteRejected(UnauthenticatedEnd why) {
   ++shared_.counters.rejected;
   if (shared_.options.on_rejected) {
-    shared_.options.on_rejected(peer_, why, stream_.failure());
+    shared_.options.on_rejected(peer_, why, stream_->failure());
   }
 }
 
@@ -600,8 +625,8 @@ void Connection::MakeRoom() {
 
 bool Connection::EndIfRevoked(int64_t now) {
   const bool is_encrypted = shared_.tls != nullptr;
-  if (!is_encrypted || !stream_.is_open() || !stream_.is_ready()) return false;
-  if (!stream_.FailIfRevoked(*shared_.tls)) return false;
+  if (!is_encrypted || !stream_->is_open() || !stream_->is_ready()) return false;
+  if (!stream_->FailIfRevoked(*shared_.tls)) return false;
   NoteRejected(UnauthenticatedEnd::kNotTrusted);
   Break(CompletionStatus::kFlushed, now);
   return true;
@@ -617,7 +642,7 @@ void Connection::StartLinger(int64_t now) {
 void Connection::DropSocket() {
   lingers_ = false;
   deadline_ = kNever;
-  stream_.Close();
+  stream_->Close();
   if (state_ == State::kLingering) state_ = State::kDead;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// connection: one TCP stream between two adapters: handshake, the two halves,
+// connection: one stream between two adapters: handshake, the two halves,
 // keep-alive, and its end.
 //
 // Invariants:
@@ -67,11 +67,14 @@ class Connection {
     kDead,       // to be forgotten
   };
 
-  // Starts with a socket that connects, or with an accepted one. Without a
-  // socket, or with one that can't be watched, it fails when timers run next.
-  Connection(ConnectionId id, Descriptor socket, std::string peer,
-             Shared* shared, std::optional<std::string> private_data,
-             Deadline deadline, int64_t now);
+  // Starts with a stream that connects (`private_data` goes to the peer), or
+  // with one that the peer has begun. `is_alone`: the stream is a socket's, and
+  // the peer may turn it into a trunk. If the stream is closed, the connection
+  // fails when timers run next.
+  Connection(ConnectionId id, std::unique_ptr<Stream> stream, bool is_alone,
+             std::string peer, Shared* shared,
+             std::optional<std::string> private_data, Deadline deadline,
+             int64_t now);
 
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -84,6 +87,8 @@ class Connection {
     return state_ == State::kAnonymous || state_ == State::kLingering;
   }
   bool is_established() const { return state_ == State::kEstablished; }
+  // Returns true if it has a socket of its own.
+  bool has_socket() const { return is_alone_ && stream_->is_open(); }
   Requester& requester() { return requester_; }
   Responder& responder() { return responder_; }
   uint64_t message_bytes_max() const { return message_bytes_max_; }
@@ -107,9 +112,24 @@ class Connection {
            responder_.executed() != responder_.answered();
   }
 
-  // Both return true if anything moved; keep-alive is no progress.
+  // All return true if anything moved; keep-alive is no progress. Take takes
+  // bytes that came by a trunk.
   bool Send(int64_t now);
   bool Receive(int64_t now);
+  bool Take(std::span<const std::byte> bytes, int64_t now);
+  // Notes that the trunk has sent bytes.
+  void OnTrunkSent(int64_t now) { NoteFlushed(now, /*has_sent=*/true); }
+  // Notes that the stream has ended.
+  void OnStreamEnd(int64_t now) { Break(CompletionStatus::kFlushed, now); }
+
+  // The socket of a connection whose peer begins a trunk, and the bytes after
+  // the trunk's hello.
+  struct TrunkStart {
+    std::unique_ptr<Stream> stream;
+    std::vector<std::byte> bytes;
+  };
+  // Returns it, once; the connection is then dead.
+  std::optional<TrunkStart> TakeTrunk();
 
   // Returns when to call OnTimers; the largest value: never.
   int64_t next_timer() const;
@@ -123,6 +143,9 @@ class Connection {
   // Goes on until the stream is ready. Returns false if it is not.
   bool MakeReady(int64_t now);
   void AppendHandshake(WireOpcode opcode, std::string_view private_data);
+  bool IsTrunkHello(std::span<const std::byte> bytes) const;
+  // Processes bytes that begin with what was left over.
+  void Process(std::span<const std::byte> bytes, int64_t now);
   // Processes bytes of the stream; returns how many were used.
   size_t Parse(std::span<const std::byte> bytes, int64_t now);
   bool OnHeader(const WireHeader& header, int64_t now);
@@ -138,6 +161,8 @@ class Connection {
   // Appends to the outbox what may be sent now.
   void Fill(int64_t now);
   bool Flush(int64_t now);
+  // Notes what Flush, or the trunk, has done.
+  void NoteFlushed(int64_t now, bool has_sent);
   void CheckResponder(int64_t now);
   void Heard(int64_t now);
   // Returns false while this connection keeps requests and all together keep
@@ -165,12 +190,12 @@ class Connection {
   const ConnectionId id_;
   const std::string peer_;
   Shared& shared_;
-  Stream stream_;
+  std::unique_ptr<Stream> stream_;
+  const bool is_alone_;
   State state_;
   const std::optional<std::string> private_data_;  // of this side's Connect
-  bool has_connected_;                             // TCP
-  bool watches_in_ = true;
-  bool watches_out_;
+  bool is_trunk_ = false;                          // the peer said so
+  std::vector<std::byte> trunk_bytes_;
   bool lingers_ = false;  // the stream only sends its last bytes
   bool has_ended_sending_ = false;
 

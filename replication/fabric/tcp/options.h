@@ -56,6 +56,10 @@ struct TcpFabricOptions {
   // must not call the adapter.
   std::function<std::shared_ptr<const TlsSettings>()> tls;
 
+  // Connections to the same address share a socket (trunk.h). A peer's trunks
+  // are accepted in any case.
+  bool shares_sockets = false;
+
   // Number of the host to connect from; empty: the kernel chooses.
   std::string source_host;
 
@@ -73,7 +77,8 @@ struct TcpFabricCounters {
   uint64_t rejected = 0;       // peers that the adapter ended by itself
   uint64_t accept_pauses = 0;  // for lack of descriptors
   uint64_t kept_bytes = 0;     // kept now; see kept_bytes_max
-  uint64_t offloaded = 0;      // connections that the kernel encrypted
+  uint64_t offloaded = 0;      // sockets that the kernel encrypted
+  uint64_t sockets = 0;        // there now, the listener aside
 };
 
 }  // namespace alpheus::fabric::tcp

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// stream: the bytes between two adapters, as they are or encrypted (tls.h).
+// stream: the bytes of one connection between two adapters, in both directions:
+// those of a socket (socket_stream.h), or those of a lane, which travel with
+// the bytes of other connections (trunk.h).
 //
 // Thread safety: none; the adapter's lock guards it.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_STREAM_H_
@@ -7,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 
@@ -18,63 +19,61 @@ namespace alpheus::fabric::tcp {
 
 class Stream {
  public:
-  // Takes the socket. `tls`: what it is encrypted with; null: it is not.
-  Stream(Descriptor socket, std::shared_ptr<const TlsSettings> tls,
-         TlsSession::Side side);
+  virtual ~Stream() = default;
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  const Descriptor& socket() const { return socket_; }
-  bool is_open() const { return socket_.is_open(); }
-  // Closes the socket.
-  void Close();
+  virtual bool is_open() const = 0;
+  // Closes. The peer gets the bytes that were taken, and then the end.
+  virtual void Close() = 0;
 
-  // Returns whether bytes may go: TLS's handshake is over, or there is none.
-  bool is_ready() const { return is_ready_; }
-  // Goes on with the handshake. Requires: the socket is connected.
-  TlsSession::Progress MakeReady();
+  // Returns whether bytes may go: TCP has connected, and TLS's handshake is
+  // over where there is one.
+  virtual bool is_ready() const = 0;
+  // Goes on until it is ready. Requires: the poller named the socket.
+  virtual TlsSession::Progress MakeReady() = 0;
   // Returns who the peer is; empty: unknown. failure(): why MakeReady, or the
   // stream after it, failed; empty: nobody says. Requires: MakeReady returned
   // kDone, or kFailed.
-  std::string peer_name() const;
-  std::string failure() const;
+  virtual std::string peer_name() const = 0;
+  virtual std::string failure() const = 0;
   // Returns whether the peer ended the connection in the handshake of TLS,
   // without any fault.
-  bool has_ended() const;
+  virtual bool has_ended() const = 0;
   // Fails if `now`, which may be other settings than those of the handshake,
   // revokes the peer's certificate. Returns whether it does. Requires:
   // is_ready(), and that it is encrypted.
-  bool FailIfRevoked(const TlsSettings& now);
+  virtual bool FailIfRevoked(const TlsSettings& now) = 0;
 
   // Requires for all below: is_ready().
 
-  // Returns whether the kernel encrypts and decrypts.
-  bool is_offloaded() const;
+  // Returns whether the kernel encrypts and decrypts for this stream alone.
+  virtual bool is_offloaded() const = 0;
 
   // Sends from the front; what the result counts is taken.
-  IoResult Send(std::span<iovec> from);
+  virtual IoResult Send(std::span<iovec> from) = 0;
   // Returns whether bytes that were taken wait for the kernel; Flush sends
   // them.
-  bool has_unsent() const;
-  void Flush();
-  // Returns the bytes that the kernel has taken so far, as they are on the way.
-  uint64_t sent_bytes() const;
+  virtual bool has_unsent() const = 0;
+  virtual void Flush() = 0;
+  // Returns a count that grows whenever the kernel takes bytes for the peer.
+  virtual uint64_t sent_bytes() const = 0;
   // Ends sending; the peer sees the end of the stream. Requires: !has_unsent().
-  void EndSending();
+  virtual void EndSending() = 0;
 
-  IoResult Receive(std::span<std::byte> into);
+  virtual IoResult Receive(std::span<std::byte> into) = 0;
   // Returns whether Receive may have more, though the socket has nothing.
-  bool has_unread() const;
+  virtual bool has_unread() const = 0;
   // Returns whether nothing more came with what Receive returned, of so many
   // bytes for so much room.
-  bool HasDrained(size_t received, size_t room) const;
+  virtual bool HasDrained(size_t received, size_t room) const = 0;
 
- private:
-  Descriptor socket_;
-  const std::shared_ptr<const TlsSettings> settings_;
-  std::unique_ptr<TlsSession> session_;  // null: not encrypted
-  bool is_ready_;
-  uint64_t sent_bytes_ = 0;  // not encrypted
+  // Chooses what the adapter is to hear of: that bytes came (`in`), that there
+  // is room for more (`out`).
+  virtual void Watch(bool in, bool out) = 0;
+
+ protected:
+  Stream() = default;
 };
 
 }  // namespace alpheus::fabric::tcp

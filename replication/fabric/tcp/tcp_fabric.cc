@@ -9,6 +9,7 @@
 #include "log/base/status_macros.h"
 #include "log/base/within_memory.h"
 #include "replication/fabric/socket_address.h"
+#include "replication/fabric/tcp/socket_stream.h"
 #include "replication/fabric/tcp/tcp_fabric_lock.h"
 #include "replication/fabric/work_request.h"
 
@@ -54,7 +55,8 @@ TcpFabric::TcpFabric(const TcpFabricOptions& options, const Clock& clock,
       clock_(clock),
       regions_(random),
       buffer_(kBufferBytes),
-      shared_{options_, regions_, poller_, counters_, buffer_, {}, {}} {
+      shared_{options_, regions_, poller_, counters_, buffer_, {}, {}},
+      trunks_(shared_, *this) {
   Lock lock(*this);
   AskForTls(clock_.NowNanos());
 }
@@ -102,7 +104,9 @@ absl::Status TcpFabric::Post(ConnectionId id, const WorkRequest& request) {
   connection.requester().Post(request);
   // A waiting thread won't poll until something comes.
   if (waiters_ > 0 || connection.requester().unsent() >= kBatchMax) {
-    connection.Send(clock_.NowNanos());
+    const int64_t now = clock_.NowNanos();
+    connection.Send(now);
+    trunks_.Send(now);
     if (HasNews()) WakeWaiters();
   } else {
     MarkForSending(id);
@@ -214,22 +218,48 @@ bool TcpFabric::SendPosted(int64_t now, bool may_delay) {
   } else if (delay_until_ == 0) {
     delay_until_ = now + kDelayNanos;
   }
+  trunks_.Send(now);
   return moved;
 }
 
 bool TcpFabric::ReceiveWithoutAsking(int64_t now, bool* moved) {
-  const bool is_lone = connections_.size() == 1;
+  const ConnectionId lone = LoneSocket();
+  const bool is_lone = lone != ConnectionId();
   if (is_lone && ++lone_turns_ % kLoneTurnsMax == 0) return false;
-  const auto found = is_lone ? connections_.begin() : connections_.find(ready_);
+  const ConnectionId id = is_lone ? lone : ready_;
   ready_ = {};
   // Other states have more than bytes to handle.
-  if (found == connections_.end() || !found->second->is_established()) {
-    return false;
-  }
-  Connection& connection = *found->second;
-  *moved |= Guard(connection, now, [&] { return connection.Receive(now); });
-  MarkForSending(found->first);
+  const auto found = connections_.find(id);
+  const bool has_bytes_only =
+      trunks_.IsReady(id) ||
+      (found != connections_.end() && found->second->is_established());
+  if (!has_bytes_only) return false;
+  *moved |= ReceiveFrom(id, now);
   return true;
+}
+
+ConnectionId TcpFabric::LoneSocket() const {
+  const size_t alone = connections_.size() - trunks_.lanes();
+  if (alone + trunks_.size() != 1) return {};
+  return alone == 1 ? connections_.begin()->first : trunks_.front();
+}
+
+bool TcpFabric::ReceiveFrom(ConnectionId id, int64_t now) {
+  if (trunks_.Has(id)) return trunks_.Receive(id, now);
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return false;
+  Connection& connection = *found->second;
+  const bool moved =
+      Guard(connection, now, [&] { return connection.Receive(now); });
+  MarkForSending(id);
+  if (auto start = connection.TakeTrunk()) {
+    const std::string peer = connection.peer();
+    Erase(found, now);
+    trunks_.Begin(id, *std::move(start), peer, now);
+    return true;
+  }
+  ForgetIfDead(id);
+  return moved;
 }
 
 bool TcpFabric::ReceiveReady(int64_t now, size_t connections_max) {
@@ -240,20 +270,51 @@ bool TcpFabric::ReceiveReady(int64_t now, size_t connections_max) {
           .count;
   bool moved = false;
   for (const Poller::Ready& one : std::span(ready).first(count)) {
-    if (one.tag == kListenerTag) {
-      moved |= AcceptWaiting(now);
-      continue;
-    }
-    const ConnectionId id(one.tag);
-    const auto found = connections_.find(id);
-    if (found == connections_.end()) continue;
-    Connection& connection = *found->second;
-    moved |= Guard(connection, now, [&] { return connection.Receive(now); });
-    MarkForSending(id);
-    ForgetIfDead(id);
+    moved |= one.tag == kListenerTag ? AcceptWaiting(now)
+                                     : ReceiveFrom(ConnectionId(one.tag), now);
   }
   return moved;
 }
+
+// --- Lanes ------------------------------------------------------------------
+
+template <class Work>
+bool TcpFabric::GoOn(ConnectionId id, int64_t now, const Work& work) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return false;
+  Connection& connection = *found->second;
+  const bool moved = Guard(connection, now, [&] { return work(connection); });
+  MarkForSending(id);
+  ForgetIfDead(id);
+  return moved;
+}
+
+bool TcpFabric::OnReady(ConnectionId id, int64_t now) {
+  return GoOn(id, now, [now](Connection& one) { return one.Receive(now); });
+}
+
+bool TcpFabric::OnBytes(ConnectionId id, std::span<const std::byte> bytes,
+                        int64_t now) {
+  return GoOn(id, now, [=](Connection& one) { return one.Take(bytes, now); });
+}
+
+bool TcpFabric::OnRoom(ConnectionId id, int64_t now) {
+  return GoOn(id, now, [now](Connection& one) { return one.Send(now); });
+}
+
+bool TcpFabric::OnEnd(ConnectionId id, int64_t now) {
+  return GoOn(id, now, [now](Connection& one) {
+    one.OnStreamEnd(now);
+    return true;
+  });
+}
+
+void TcpFabric::OnSent(ConnectionId id, int64_t now) {
+  const auto found = connections_.find(id);
+  if (found != connections_.end()) found->second->OnTrunkSent(now);
+}
+
+// --- Timers -----------------------------------------------------------------
 
 // TF11.
 void TcpFabric::AskForTls(int64_t now) {
@@ -274,14 +335,12 @@ bool TcpFabric::RunTimers(int64_t now) {
     for (const auto& [id, connection] : connections_) {
       moved |= connection->EndIfRevoked(now);
     }
+    if (shared_.tls != nullptr) moved |= trunks_.EndRevoked(*shared_.tls, now);
     has_new_tls_ = false;  // where memory runs out before, all are looked at
   }
-  for (auto entry = connections_.begin(); entry != connections_.end();) {
-    Connection& connection = *entry->second;
-    moved |= connection.OnTimers(now);
-    const bool is_dead = connection.state() == Connection::State::kDead;
-    entry = is_dead ? connections_.erase(entry) : std::next(entry);
-  }
+  moved |= RunTimersOfConnections(now);
+  moved |= trunks_.RunTimers(now);
+  trunks_.Send(now);
   shared_.timers_ran_at = now;
   // Coarse, so that a turn need not check all connections.
   const int64_t shortest =
@@ -290,8 +349,23 @@ bool TcpFabric::RunTimers(int64_t now) {
   return moved;
 }
 
+bool TcpFabric::RunTimersOfConnections(int64_t now) {
+  bool moved = false;
+  for (auto entry = connections_.begin(); entry != connections_.end();) {
+    Connection& connection = *entry->second;
+    const bool was_broken = connection.state() == Connection::State::kBroken;
+    moved |= connection.OnTimers(now);
+    const bool is_broken = connection.state() == Connection::State::kBroken;
+    if (is_broken && !was_broken) trunks_.OnSilence(entry->first);
+    const bool is_dead = connection.state() == Connection::State::kDead;
+    entry = is_dead ? Erase(entry, now) : std::next(entry);
+  }
+  return moved;
+}
+
 int64_t TcpFabric::NextTimer() const {
-  int64_t next = std::min(accept_at_, ask_for_tls_at_);
+  int64_t next =
+      std::min({accept_at_, ask_for_tls_at_, trunks_.NextTimer()});
   for (const auto& [id, connection] : connections_) {
     next = std::min(next, connection->next_timer());
   }
@@ -349,6 +423,11 @@ TcpFabricCounters TcpFabric::counters() const {
   Lock lock(*this);
   TcpFabricCounters now = counters_;
   now.kept_bytes = shared_.kept_bytes;
+  now.sockets =
+      trunks_.size() + static_cast<uint64_t>(std::ranges::count_if(
+                           connections_, [](const auto& entry) {
+                             return entry.second->has_socket();
+                           }));
   return now;
 }
 
@@ -369,15 +448,38 @@ absl::StatusOr<std::string> TcpFabric::Listen(std::string_view address) {
   return listener_.address;
 }
 
-Connection& TcpFabric::Add(Descriptor socket, std::string peer,
-                           std::optional<std::string> private_data,
-                           Deadline deadline) {
-  AskForTls(clock_.NowNanos());
-  const ConnectionId id(++last_id_);
-  auto connection = std::make_unique<Connection>(
-      id, std::move(socket), std::move(peer), &shared_, std::move(private_data),
-      deadline, clock_.NowNanos());
-  return *connections_.emplace(id, std::move(connection)).first->second;
+void TcpFabric::Add(Descriptor socket, std::string peer,
+                    std::optional<std::string> private_data,
+                    Deadline deadline) {
+  const int64_t now = clock_.NowNanos();
+  AskForTls(now);
+  const ConnectionId id = NewId();
+  auto stream = std::make_unique<SocketStream>(
+      std::move(socket), shared_.tls,
+      private_data ? TlsSession::Side::kConnects : TlsSession::Side::kAccepts,
+      poller_, id.value, counters_);
+  connections_.emplace(
+      id, std::make_unique<Connection>(
+              id, std::move(stream), /*is_alone=*/true, std::move(peer),
+              &shared_, std::move(private_data), deadline, now));
+}
+
+void TcpFabric::AddLane(ConnectionId id, std::unique_ptr<Stream> lane,
+                        const std::string& peer,
+                        std::optional<std::string> private_data,
+                        Deadline deadline) {
+  connections_.emplace(
+      id, std::make_unique<Connection>(
+              id, std::move(lane), /*is_alone=*/false, peer, &shared_,
+              std::move(private_data), deadline, clock_.NowNanos()));
+}
+
+TcpFabric::ConnectionMap::iterator TcpFabric::Erase(
+    ConnectionMap::iterator entry, int64_t now) {
+  const ConnectionId id = entry->first;
+  const auto next = connections_.erase(entry);
+  trunks_.OnForgotten(id, now);
+  return next;
 }
 
 absl::StatusOr<ConnectionId> TcpFabric::Connect(std::string_view address,
@@ -386,14 +488,23 @@ absl::StatusOr<ConnectionId> TcpFabric::Connect(std::string_view address,
   ALPHEUS_RETURN_IF_ERROR(
       CheckPrivateData(private_data, options_.limits.private_bytes_max));
   Lock lock(*this);
-  absl::StatusOr<Descriptor> socket =
-      StartConnect(address, options_.source_host);
-  if (absl::IsInvalidArgument(socket.status())) return socket.status();
+  ALPHEUS_RETURN_IF_ERROR(CheckAddress(address));
   ALPHEUS_RETURN_IF_ERROR(poller_.status());
-  // A failure at once is reported as kUnreachable, like a later one.
-  Add(socket.ok() ? *std::move(socket) : Descriptor(), std::string(address),
-      std::string(private_data), deadline);
-  const ConnectionId id(last_id_);
+  ConnectionId id;
+  if (options_.shares_sockets) {
+    const int64_t now = clock_.NowNanos();
+    AskForTls(now);
+    ALPHEUS_ASSIGN_OR_RETURN(
+        id, trunks_.Connect(address, private_data, deadline, now));
+  } else {
+    absl::StatusOr<Descriptor> socket =
+        StartConnect(address, options_.source_host);
+    if (absl::IsInvalidArgument(socket.status())) return socket.status();
+    // A failure at once is reported as kUnreachable, like a later one.
+    Add(socket.ok() ? *std::move(socket) : Descriptor(), std::string(address),
+        std::string(private_data), deadline);
+    id = ConnectionId(last_id_);
+  }
   tick_at_ = 0;
   WakeWaiters();  // there is one more deadline
   return id;
@@ -408,7 +519,10 @@ absl::Status TcpFabric::Accept(ConnectionId id, std::string_view private_data) {
       connection->state() != Connection::State::kRequested) {
     return NoConnection(id);
   }
-  connection->Accept(private_data, clock_.NowNanos());
+  const int64_t now = clock_.NowNanos();
+  connection->Accept(private_data, now);
+  trunks_.OnEstablished(id);
+  trunks_.Send(now);
   WakeWaiters();
   return absl::OkStatus();
 }
@@ -444,6 +558,7 @@ absl::Status TcpFabric::Close(ConnectionId id) {
 
 void TcpFabric::Forget(ConnectionId id) {
   ForgetIfDead(id);
+  trunks_.Send(clock_.NowNanos());
   std::erase_if(shared_.events, [id](const ConnectionEvent& event) {
     return event.connection == id;
   });
@@ -465,31 +580,37 @@ Connection* TcpFabric::Find(ConnectionId id) {
 
 void TcpFabric::ForgetIfDead(ConnectionId id) {
   const auto found = connections_.find(id);
-  if (found != connections_.end() &&
-      found->second->state() == Connection::State::kDead) {
-    connections_.erase(found);
-  }
+  const bool is_dead = found != connections_.end() &&
+                       found->second->state() == Connection::State::kDead;
+  if (!is_dead) return;
+  Erase(found, clock_.NowNanos());
+  tick_at_ = 0;  // perhaps its trunk goes, too
 }
 
-// TF8. Ids are in the order of time.
+// TF8. Numbers are in the order of time.
 void TcpFabric::MakeRoomForUnauthenticated() {
-  std::map<std::string_view, size_t> by_host;
-  size_t count = 0;
+  std::map<ConnectionId, std::string_view> hosts;
   for (const auto& [id, connection] : connections_) {
-    if (!connection->is_unauthenticated()) continue;
-    ++count;
-    ++by_host[HostOf(connection->peer())];
+    if (connection->is_unauthenticated()) {
+      hosts[id] = HostOf(connection->peer());
+    }
   }
-  if (count < options_.anonymous_max) return;
-  const auto most = std::ranges::max_element(
-      by_host, {}, [](const auto& entry) { return entry.second; });
-  const auto oldest =
-      std::ranges::find_if(connections_, [&](const auto& entry) {
-        return entry.second->is_unauthenticated() &&
-               HostOf(entry.second->peer()) == most->first;
+  trunks_.ForEachUnauthenticated(
+      [&hosts](ConnectionId id, const std::string& peer) {
+        hosts[id] = HostOf(peer);
       });
-  oldest->second->MakeRoom();
-  connections_.erase(oldest);
+  if (hosts.size() < options_.anonymous_max) return;
+  std::map<std::string_view, size_t> counts;
+  for (const auto& [id, host] : hosts) ++counts[host];
+  const auto most = std::ranges::max_element(
+      counts, {}, [](const auto& entry) { return entry.second; });
+  const auto oldest = std::ranges::find(
+      hosts, most->first, [](const auto& entry) { return entry.second; });
+  const int64_t now = clock_.NowNanos();
+  if (trunks_.Has(oldest->first)) return trunks_.MakeRoom(oldest->first, now);
+  const auto connection = connections_.find(oldest->first);
+  connection->second->MakeRoom();
+  Erase(connection, now);
 }
 
 bool TcpFabric::AcceptWaiting(int64_t now) {

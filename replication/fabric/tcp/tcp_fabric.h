@@ -2,8 +2,8 @@
 // tcp_fabric: a software adapter: one-sided operations over TCP for hosts
 // without RDMA adapters.
 //
-// Idea: each connection is one TCP stream of requests and answers. A polling
-// thread makes the adapter's progress inline, for peers' requests on this
+// Idea: each connection is one stream of requests and answers, on a TCP socket
+// of its own or on a trunk, which others share. A polling thread makes the adapter's progress inline, for peers' requests on this
 // host's memory as well. The adapter starts no thread.
 //
 // Invariants, beyond those of fabric.h:
@@ -61,10 +61,12 @@
 #include "replication/fabric/tcp/connection.h"
 #include "replication/fabric/tcp/options.h"
 #include "replication/fabric/tcp/socket.h"
+#include "replication/fabric/tcp/stream.h"
+#include "replication/fabric/tcp/trunks.h"
 
 namespace alpheus::fabric::tcp {
 
-class TcpFabric final : public Fabric {
+class TcpFabric final : public Fabric, private Trunks::Connections {
  public:
   // `clock` and `random`, from which keys are drawn, must outlive the fabric.
   TcpFabric(const TcpFabricOptions& options, const Clock& clock,
@@ -126,9 +128,49 @@ class TcpFabric final : public Fabric {
   void AskForTls(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool RunTimers(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t NextTimer() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Connection& Add(Descriptor socket, std::string peer,
-                  std::optional<std::string> private_data, Deadline deadline)
+  using ConnectionMap = std::map<ConnectionId, std::unique_ptr<Connection>>;
+
+  // Adds a connection with a socket of its own.
+  void Add(Descriptor socket, std::string peer,
+           std::optional<std::string> private_data, Deadline deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ConnectionMap::iterator Erase(ConnectionMap::iterator entry, int64_t now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Receives from the connection, or the trunk, that is watched under this
+  // number.
+  bool ReceiveFrom(ConnectionId id, int64_t now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the number of the only socket; 0: there are none, or several.
+  ConnectionId LoneSocket() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool RunTimersOfConnections(int64_t now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // Trunks::Connections.
+  ConnectionId NewId() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return ConnectionId(++last_id_);
+  }
+  void AddLane(ConnectionId id, std::unique_ptr<Stream> lane,
+               const std::string& peer, std::optional<std::string> private_data,
+               Deadline deadline) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MakeRoom() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    MakeRoomForUnauthenticated();
+  }
+  bool OnReady(ConnectionId id, int64_t now) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool OnBytes(ConnectionId id, std::span<const std::byte> bytes,
+               int64_t now) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool OnRoom(ConnectionId id, int64_t now) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool OnEnd(ConnectionId id, int64_t now) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnSent(ConnectionId id, int64_t now) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Has a connection do `work`, and send.
+  template <class Work>
+  bool GoOn(ConnectionId id, int64_t now, const Work& work)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   // Returns nullptr if there is none that the application knows.
   Connection* Find(ConnectionId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Forgets a connection with which the application is done: no event of it
@@ -155,8 +197,8 @@ class TcpFabric final : public Fabric {
   std::vector<std::byte> buffer_ ABSL_GUARDED_BY(mutex_);
   Shared shared_ ABSL_GUARDED_BY(mutex_);
   Listener listener_ ABSL_GUARDED_BY(mutex_);
-  std::map<ConnectionId, std::unique_ptr<Connection>> connections_
-      ABSL_GUARDED_BY(mutex_);
+  ConnectionMap connections_ ABSL_GUARDED_BY(mutex_);
+  Trunks trunks_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   // When accepting continues; the largest value: it is not paused.
   int64_t accept_at_ ABSL_GUARDED_BY(mutex_) = Deadline().at_nanos();

@@ -165,18 +165,26 @@ TEST(ConnectionTest, SocketThatCannotBeWatchedIsAConnectionThatFailed) {
   fabric::tcp::Poller poller;
   fabric::tcp::TcpFabricCounters counters;
   fabric::tcp::Shared shared{options, regions, poller, counters, {}, {}, {}};
-  fabric::tcp::Connection connection(fabric::ConnectionId(1), OpenNull(),
-                                     "peer", &shared, "", Deadline(),
-                                     /*now=*/5);
+  const auto unwatched = [&](fabric::tcp::SocketStream::Side side,
+                             uint64_t tag) {
+    return std::make_unique<fabric::tcp::SocketStream>(
+        OpenNull(), nullptr, side, poller, tag, counters);
+  };
+  fabric::tcp::Connection connection(
+      fabric::ConnectionId(1),
+      unwatched(fabric::tcp::SocketStream::Side::kConnects, 1),
+      /*is_alone=*/true, "peer", &shared, "", Deadline(), /*now=*/5);
   EXPECT_EQ(connection.next_timer(), 5);
   EXPECT_TRUE(connection.OnTimers(5));
   EXPECT_EQ(connection.state(), fabric::tcp::Connection::State::kBroken);
   ASSERT_EQ(shared.events.size(), 1U);
   EXPECT_EQ(shared.events[0].kind, Kind::kUnreachable);
 
-  fabric::tcp::Connection accepted(fabric::ConnectionId(2), OpenNull(), "peer",
-                                   &shared, std::nullopt, Deadline(),
-                                   /*now=*/5);
+  fabric::tcp::Connection accepted(
+      fabric::ConnectionId(2),
+      unwatched(fabric::tcp::SocketStream::Side::kAccepts, 2),
+      /*is_alone=*/true, "peer", &shared, std::nullopt, Deadline(),
+      /*now=*/5);
   EXPECT_TRUE(accepted.OnTimers(5));
   EXPECT_EQ(accepted.state(), fabric::tcp::Connection::State::kDead);
   EXPECT_EQ(shared.events.size(), 1U);  // nobody knew of it

@@ -26,6 +26,9 @@ class TcpFabricTest : public ::testing::Test {
  protected:
   static constexpr size_t kBytes = size_t{9} << 20;
 
+  explicit TcpFabricTest(bool shares_sockets = false)
+      : world_({}, shares_sockets) {}
+
   void SetUp() override {
     for (int host = 0; host < 2; ++host) {
       memory_[host].resize(kBytes / 8);

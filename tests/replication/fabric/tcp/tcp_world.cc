@@ -15,7 +15,8 @@ std::string Host(int host) { return absl::StrCat("127.0.0.", host + 1); }
 
 }  // namespace
 
-TcpWorld::TcpWorld(const std::vector<std::string>& names) {
+TcpWorld::TcpWorld(const std::vector<std::string>& names, bool shares_sockets) {
+  options_.shares_sockets = shares_sockets;
   options_.limits.retry_ns = 400'000'000;
   options_.receiver_wait_ns = 100'000'000;
   for (int host = 0; host < kHosts; ++host) {
@@ -27,7 +28,7 @@ TcpWorld::TcpWorld(const std::vector<std::string>& names) {
                   absl::StrCat("URI:", names[static_cast<size_t>(host)])));
     }
     fabrics_.push_back(
-        std::make_unique<fabric::tcp::TcpFabric>(options, clock_, random_));
+        std::make_shared<fabric::tcp::TcpFabric>(options, clock_, random_));
   }
 }
 

@@ -37,12 +37,17 @@ class HandClock final : public Clock {
 class TcpWorld final : public FabricWorld {
  public:
   // `names`: what the hosts' certificates call them, if what they send is
-  // encrypted; one for each of the three.
-  explicit TcpWorld(const std::vector<std::string>& names = {});
+  // encrypted; one for each of the three. `shares_sockets`: as the option of
+  // that name.
+  explicit TcpWorld(const std::vector<std::string>& names = {},
+                    bool shares_sockets = false);
 
   int hosts() const override { return static_cast<int>(fabrics_.size()); }
   fabric::tcp::TcpFabric& fabric(int host) override {
     return *fabrics_[static_cast<size_t>(host)];
+  }
+  std::shared_ptr<fabric::Fabric> adapter(int host) {
+    return fabrics_[static_cast<size_t>(host)];
   }
   std::string ListenAddress(int host) override;
   std::string UnusedAddress(int host) override;
@@ -61,7 +66,7 @@ class TcpWorld final : public FabricWorld {
   HandClock clock_;
   Random random_{/*seed=*/7};
   fabric::tcp::TcpFabricOptions options_;
-  std::vector<std::unique_ptr<fabric::tcp::TcpFabric>> fabrics_;
+  std::vector<std::shared_ptr<fabric::tcp::TcpFabric>> fabrics_;
   // By address; those whose cables are cut, and those whose cable was healed
   // and that may have packets to send again.
   std::map<std::string, std::set<std::string>> cut_off_;

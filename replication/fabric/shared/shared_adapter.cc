@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replication/fabric/shared/shared_adapter.h"
+
+#include <algorithm>
+#include <deque>
+#include <string>
+#include <string_view>
+
+namespace alpheus::fabric {
+
+class SharedAdapter::Port final : public Fabric {
+ public:
+  explicit Port(std::shared_ptr<SharedAdapter> hub);
+  ~Port() override;
+
+  Limits limits() const override { return adapter().limits(); }
+  absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
+                                     RemoteAccess access) override;
+  absl::Status Deregister(RegionKey key) override;
+  absl::StatusOr<std::string> Listen(std::string_view address) override;
+  absl::StatusOr<ConnectionId> Connect(std::string_view address,
+                                       std::string_view private_data,
+                                       Deadline deadline) override;
+  absl::Status Accept(ConnectionId connection,
+                      std::string_view private_data) override {
+    return adapter().Accept(connection, private_data);
+  }
+  absl::Status Reject(ConnectionId connection,
+                      std::string_view private_data) override;
+  absl::Status Close(ConnectionId connection) override;
+  absl::Status Post(ConnectionId connection,
+                    const WorkRequest& request) override {
+    return adapter().Post(connection, request);
+  }
+  absl::Status PostReceive(ConnectionId connection, WorkId work,
+                           LocalBytes into) override {
+    return adapter().PostReceive(connection, work, into);
+  }
+  size_t Poll(std::span<Completion> completions,
+              std::vector<ConnectionEvent>* events) override;
+  bool RunTurn() override { return adapter().RunTurn(); }
+  bool sends_for_waiters() const override { return ExpectsOthers(); }
+  void WaitForActivity(Deadline deadline) override;
+  void Wake() override;
+
+ private:
+  friend class SharedAdapter;
+
+  Fabric& adapter() const { return *hub_->adapter_; }
+  // Returns true if the thread of another port will post soon.
+  bool ExpectsOthers() const {
+    const int self = is_expected_.load(std::memory_order_relaxed) ? 1 : 0;
+    return hub_->expected_.load(std::memory_order_relaxed) > self;
+  }
+  // Returns true if a wait that began when `wakes` was wakes_ is to end.
+  bool HasReason(uint64_t wakes) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(hub_->mutex_) {
+    return has_news_.load(std::memory_order_relaxed) || wakes_ != wakes;
+  }
+  // Sleeps until a wait that began when `wakes` was wakes_ is to end. Returns
+  // true, at once, if this thread is to lead.
+  bool SleepOrLead(uint64_t wakes, Deadline deadline);
+  // Takes what the adapter still has for a connection that has ended, and
+  // forgets it.
+  void Forget(ConnectionId connection);
+
+  const std::shared_ptr<SharedAdapter> hub_;
+  const Word word_ = std::make_shared<std::atomic<uint32_t>>(0);
+  // Completions or events are there. Written under the hub's lock.
+  std::atomic<bool> has_news_{false};
+  std::atomic<bool> is_expected_{false};
+  // A Poll left the turn to others since the last wait.
+  std::atomic<bool> has_left_turn_{false};
+
+  std::deque<Completion> completions_ ABSL_GUARDED_BY(hub_->mutex_);
+  std::vector<ConnectionEvent> events_ ABSL_GUARDED_BY(hub_->mutex_);
+  std::set<RegionKey> keys_ ABSL_GUARDED_BY(hub_->mutex_);
+  int waiting_ ABSL_GUARDED_BY(hub_->mutex_) = 0;   // threads
+  int sleeping_ ABSL_GUARDED_BY(hub_->mutex_) = 0;  // of these
+  uint64_t wakes_ ABSL_GUARDED_BY(hub_->mutex_) = 0;
+  bool has_early_wake_ ABSL_GUARDED_BY(hub_->mutex_) = false;
+};
+
+// --- Ports ------------------------------------------------------------------
+
+std::unique_ptr<Fabric> SharedAdapter::AddPort() {
+  return std::make_unique<Port>(shared_from_this());
+}
+
+SharedAdapter::Port::Port(std::shared_ptr<SharedAdapter> hub)
+    : hub_(std::move(hub)) {
+  const MutexLock lock(hub_->mutex_);
+  hub_->ports_.insert(this);
+}
+
+SharedAdapter::Port::~Port() {
+  std::vector<ConnectionId> connections;
+  std::set<RegionKey> keys;
+  {
+    const MutexLock lock(hub_->mutex_);
+    for (const auto& [id, owner] : hub_->owners_) {
+      if (owner == this) connections.push_back(id);
+    }
+    keys = std::move(keys_);
+  }
+  // Neither is there any more if its adapter has ended it.
+  for (const ConnectionId id : connections) Close(id).IgnoreError();
+  for (const RegionKey key : keys) adapter().Deregister(key).IgnoreError();
+  const MutexLock turn(hub_->turn_mutex_);
+  const MutexLock lock(hub_->mutex_);
+  hub_->ExpectNoLonger(*this);
+  hub_->ports_.erase(this);
+  if (hub_->listener_ == this) hub_->listener_ = nullptr;
+}
+
+absl::StatusOr<RegionKey> SharedAdapter::Port::Register(
+    std::span<std::byte> bytes, RemoteAccess access) {
+  absl::StatusOr<RegionKey> key = adapter().Register(bytes, access);
+  if (!key.ok()) return key;
+  const MutexLock lock(hub_->mutex_);
+  keys_.insert(*key);
+  return key;
+}
+
+absl::Status SharedAdapter::Port::Deregister(RegionKey key) {
+  {
+    const MutexLock lock(hub_->mutex_);
+    keys_.erase(key);
+  }
+  return adapter().Deregister(key);
+}
+
+absl::StatusOr<std::string> SharedAdapter::Port::Listen(
+    std::string_view address) {
+  absl::StatusOr<std::string> listened = adapter().Listen(address);
+  if (!listened.ok()) return listened;
+  const MutexLock lock(hub_->mutex_);
+  hub_->listener_ = this;
+  return listened;
+}
+
+absl::StatusOr<ConnectionId> SharedAdapter::Port::Connect(
+    std::string_view address, std::string_view private_data,
+    Deadline deadline) {
+  // No turn may give away its first event before it has an owner.
+  const MutexLock turn(hub_->turn_mutex_);
+  const absl::StatusOr<ConnectionId> id =
+      adapter().Connect(address, private_data, deadline);
+  if (!id.ok()) return id;
+  const MutexLock lock(hub_->mutex_);
+  hub_->owners_[*id] = this;
+  return id;
+}
+
+absl::Status SharedAdapter::Port::Reject(ConnectionId connection,
+                                         std::string_view private_data) {
+  const absl::Status rejected = adapter().Reject(connection, private_data);
+  if (!absl::IsNotFound(rejected)) Forget(connection);
+  return rejected;
+}
+
+absl::Status SharedAdapter::Port::Close(ConnectionId connection) {
+  const absl::Status closed = adapter().Close(connection);
+  Forget(connection);
+  return closed;
+}
+
+void SharedAdapter::Port::Forget(ConnectionId connection) {
+  Words to_wake;
+  {
+    const MutexLock turn(hub_->turn_mutex_);
+    hub_->MakeTurns(&to_wake);
+    const MutexLock lock(hub_->mutex_);
+    hub_->owners_.erase(connection);
+    std::erase_if(events_, [connection](const ConnectionEvent& event) {
+      return event.connection == connection;
+    });
+  }
+  hub_->Wake(to_wake);
+}
+
+size_t SharedAdapter::Port::Poll(std::span<Completion> completions,
+                                 std::vector<ConnectionEvent>* events) {
+  SharedAdapter& hub = *hub_;
+  if (completions.empty()) {
+    hub.HandOver();
+  } else if (!has_news_.load(std::memory_order_acquire)) {
+    const bool leaves_turn =
+        ExpectsOthers() &&
+        !has_left_turn_.exchange(true, std::memory_order_relaxed);
+    if (!leaves_turn) hub.TryTurns();
+  }
+  if (!has_news_.load(std::memory_order_acquire)) return 0;
+  const MutexLock lock(hub.mutex_);
+  events->insert(events->end(), events_.begin(), events_.end());
+  events_.clear();
+  const size_t count = std::min(completions.size(), completions_.size());
+  const auto end = completions_.begin() + static_cast<int64_t>(count);
+  std::copy(completions_.begin(), end, completions.begin());
+  completions_.erase(completions_.begin(), end);
+  has_news_.store(!completions_.empty(), std::memory_order_release);
+  return count;
+}
+
+void SharedAdapter::Port::WaitForActivity(Deadline deadline) {
+  uint64_t wakes = 0;
+  {
+    const MutexLock lock(hub_->mutex_);
+    hub_->ExpectNoLonger(*this);
+    if (std::exchange(has_early_wake_, false)) return;
+    wakes = wakes_;
+    ++waiting_;
+  }
+  has_left_turn_.store(false, std::memory_order_relaxed);
+  if (SleepOrLead(wakes, deadline)) hub_->Lead(*this, wakes, deadline);
+  {
+    const MutexLock lock(hub_->mutex_);
+    --waiting_;
+  }
+  hub_->PassOn();
+}
+
+bool SharedAdapter::Port::SleepOrLead(uint64_t wakes, Deadline deadline) {
+  for (;;) {
+    uint32_t seen = 0;
+    {
+      const MutexLock lock(hub_->mutex_);
+      if (HasReason(wakes) || deadline.HasPassed(hub_->clock_.NowNanos())) {
+        return false;
+      }
+      if (hub_->leader_ == nullptr) {
+        hub_->leader_ = this;
+        return true;
+      }
+      ++sleeping_;
+      seen = word_->load(std::memory_order_relaxed);
+    }
+    hub_->waiter_.Wait(*word_, seen, deadline);
+    const MutexLock lock(hub_->mutex_);
+    --sleeping_;
+  }
+}
+
+void SharedAdapter::Port::Wake() {
+  bool is_leader = false;
+  {
+    const MutexLock lock(hub_->mutex_);
+    if (waiting_ == 0) {
+      has_early_wake_ = true;
+      return;
+    }
+    ++wakes_;
+    word_->fetch_add(1, std::memory_order_relaxed);
+    is_leader = hub_->leader_ == this && hub_->leader_waits_;
+  }
+  if (is_leader) adapter().Wake();
+  hub_->waiter_.WakeAll(*word_);
+}
+
+// --- Turns ------------------------------------------------------------------
+
+void SharedAdapter::HandOver() {
+  Words to_wake;
+  {
+    const MutexLock turn(turn_mutex_);
+    (void)adapter_->Poll({}, &events_);
+    if (events_.empty()) return;
+    const MutexLock lock(mutex_);
+    Give(std::exchange(events_, {}), &to_wake);
+  }
+  Wake(to_wake);
+}
+
+void SharedAdapter::TryTurns() {
+  // Else another thread is at it, and gives this one what is its own.
+  if (!turn_mutex_.TryLock()) return;
+  Words to_wake;
+  MakeTurns(&to_wake);
+  turn_mutex_.Unlock();
+  Wake(to_wake);
+}
+
+void SharedAdapter::MakeTurns(Words* to_wake) {
+  for (;;) {
+    const size_t count = adapter_->Poll(completions_, &events_);
+    if (count == 0 && events_.empty()) return;
+    const MutexLock lock(mutex_);
+    Give(std::span(completions_).first(count), to_wake);
+    if (count == completions_.size()) continue;
+    Give(events_, to_wake);
+    events_.clear();
+    return;
+  }
+}
+
+void SharedAdapter::Give(std::span<const Completion> completions,
+                         Words* to_wake) {
+  for (const Completion& one : completions) {
+    const auto owner = owners_.find(one.connection);
+    if (owner == owners_.end()) continue;
+    owner->second->completions_.push_back(one);
+    NoteNews(*owner->second, to_wake);
+  }
+}
+
+void SharedAdapter::Give(std::span<const ConnectionEvent> events,
+                         Words* to_wake) {
+  for (const ConnectionEvent& one : events) {
+    if (one.kind == ConnectionEvent::Kind::kRequested && listener_ != nullptr) {
+      owners_[one.connection] = listener_;
+    }
+    const auto owner = owners_.find(one.connection);
+    if (owner == owners_.end()) continue;
+    owner->second->events_.push_back(one);
+    NoteNews(*owner->second, to_wake);
+  }
+}
+
+void SharedAdapter::NoteNews(Port& port, Words* to_wake) {
+  if (port.has_news_.exchange(true, std::memory_order_release)) return;
+  if (port.sleeping_ > 0) {
+    Expect(port);
+    port.word_->fetch_add(1, std::memory_order_relaxed);
+    to_wake->push_back(port.word_);
+  }
+  if (leader_ == &port && leader_waits_) adapter_->Wake();
+}
+
+void SharedAdapter::Wake(const Words& words) {
+  for (const Word& word : words) waiter_.WakeAll(*word);
+}
+
+// --- Leading ----------------------------------------------------------------
+
+void SharedAdapter::Expect(Port& port) {
+  if (port.is_expected_.exchange(true, std::memory_order_relaxed)) return;
+  expected_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void SharedAdapter::ExpectNoLonger(Port& port) {
+  if (!port.is_expected_.exchange(false, std::memory_order_relaxed)) return;
+  expected_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void SharedAdapter::AwaitOthers(const Port& port) {
+  for (int round = 0; expected_.load(std::memory_order_relaxed) > 0; ++round) {
+    if (port.has_news_.load(std::memory_order_relaxed)) return;
+    if (waiter_.Spin(round)) continue;
+    const MutexLock lock(mutex_);
+    for (Port* const one : ports_) ExpectNoLonger(*one);
+    return;
+  }
+}
+
+void SharedAdapter::Lead(Port& port, uint64_t wakes, Deadline deadline) {
+  bool goes_on = true;
+  while (goes_on) {
+    AwaitOthers(port);
+    bool waits = false;
+    {
+      const MutexLock lock(mutex_);
+      waits = !port.HasReason(wakes);
+      leader_waits_ = waits;
+    }
+    Words to_wake;
+    if (waits) {
+      adapter_->WaitForActivity(deadline);
+      const MutexLock turn(turn_mutex_);
+      {
+        const MutexLock lock(mutex_);
+        leader_waits_ = false;
+      }
+      MakeTurns(&to_wake);
+    }
+    {
+      const MutexLock lock(mutex_);
+      goes_on =
+          !port.HasReason(wakes) && !deadline.HasPassed(clock_.NowNanos());
+      if (!goes_on) {
+        leader_ = nullptr;
+        if (port.has_news_.load(std::memory_order_relaxed)) Expect(port);
+      }
+    }
+    Wake(to_wake);
+  }
+}
+
+void SharedAdapter::PassOn() {
+  Word word;
+  {
+    const MutexLock lock(mutex_);
+    if (leader_ != nullptr) return;
+    // Those that have news, or were woken, come back by themselves.
+    const auto next = std::ranges::find_if(
+        ports_, [this](const Port* port) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+          return port->sleeping_ > 0 && !port->has_news_.load();
+        });
+    if (next == ports_.end()) return;
+    word = (*next)->word_;
+    word->fetch_add(1, std::memory_order_relaxed);
+  }
+  waiter_.WakeAll(*word);
+}
+
+}  // namespace alpheus::fabric

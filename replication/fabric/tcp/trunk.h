@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// trunk: one socket that carries the connections of two adapters.
+//
+// Idea: a system call for each connection is what many logs between the same
+// two hosts cost. A trunk has a lane for each connection. What the connections
+// send is gathered, and leaves in one call; what comes in one call may be for
+// all of them.
+//
+//   "ALPT", version | lane 1, 180 | 180 bytes | lane 2, 72 | 72 bytes | ...
+//                     frame         of lane 1   frame        of lane 2
+//
+// The side that connects opens lanes: it numbers them from 1 on, and the first
+// frame of a number opens the lane at the other side. A frame of 0 bytes ends
+// its lane in that direction. What a lane carries is a stream like that of a
+// socket of its own (connection.h).
+//
+// Invariants:
+//   TRK1. The bytes of a lane arrive whole, in order, and at no other lane.
+//   TRK2. A lane that is closed gets nothing more, and its number is not used
+//         again (FB5 of fabric.h).
+//   TRK3. Memory is bounded: kUnsentBytesMax of unsent bytes and the frames
+//         that end lanes; kLanesMax lanes. A lane that finds no room waits, and
+//         those that wait longest come first.
+//   TRK4. A malformed frame ends the trunk with all of its lanes, and nothing
+//         else (TF3 of tcp_fabric.h).
+//   TRK5. While a lane may not be read (kept_bytes_max of options.h), nothing
+//         is read: the bytes of another lane may lie behind its own.
+//   TRK6. A trunk whose peer fell silent gets no further lanes, so that those
+//         who connect again reach a peer that is back.
+// Thread safety: none; the adapter's lock guards it.
+// References: docs/design/fabric.md#trunks.
+#ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TRUNK_H_
+#define ALPHEUS_REPLICATION_FABRIC_TCP_TRUNK_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "replication/fabric/fabric.h"
+#include "replication/fabric/tcp/socket_stream.h"
+#include "replication/fabric/tcp/stream.h"
+
+namespace alpheus::fabric::tcp {
+
+class Trunk : public std::enable_shared_from_this<Trunk> {
+ public:
+  static constexpr size_t kUnsentBytesMax = size_t{256} << 10;
+  static constexpr uint32_t kFrameBytesMax = uint32_t{64} << 10;
+  static constexpr size_t kLanesMax = 1024;
+  static constexpr size_t kHelloBytes = 8;
+  static constexpr size_t kFrameHeaderBytes = 8;
+
+  // What a trunk begins with.
+  static std::array<std::byte, kHelloBytes> Hello();
+
+  // `stream` connects, or its peer's hello was read from it.
+  Trunk(std::unique_ptr<Stream> stream, TlsSession::Side side,
+        std::string peer);
+
+  const std::string& peer() const { return peer_; }
+  bool connects() const { return side_ == TlsSession::Side::kConnects; }
+  bool is_open() const { return stream_->is_open(); }
+  bool is_ready() const { return stream_->is_ready(); }
+  Stream& stream() const { return *stream_; }
+
+  // ---- Lanes
+
+  // Returns a lane for `connection`, which gets its number when it first sends.
+  // Requires: connects(), HasRoomForLane().
+  std::unique_ptr<Stream> OpenLane(ConnectionId connection);
+  // Returns the lane that the peer opens. Requires: Take names it as new, now.
+  std::unique_ptr<Stream> AcceptLane(uint32_t number, ConnectionId connection);
+  // Returns whether a lane may be opened here (TRK3, TRK6).
+  bool HasRoomForLane() const {
+    return is_open() && !is_retired_ && lanes_.size() < kLanesMax;
+  }
+  // No further lanes are to be opened (TRK6).
+  void Retire() { is_retired_ = true; }
+  size_t lanes() const { return lanes_.size(); }
+  std::vector<ConnectionId> connections() const;
+
+  // ---- Bytes
+
+  struct Arrival {
+    uint32_t number = 0;           // of the lane
+    ConnectionId connection = {};  // 0: the peer opens this lane
+    std::span<const std::byte> bytes = {};
+    bool is_end = false;
+  };
+  // Takes bytes of the socket, in order; gives each lane what is its own.
+  // Returns false if they are malformed (TRK4).
+  bool Take(std::span<const std::byte> bytes,
+            absl::FunctionRef<void(const Arrival&)> give);
+
+  // Returns whether bytes, or lanes, wait to be sent.
+  bool has_unsent() const { return unsent() > 0 || stream_->has_unsent(); }
+  // Sends what the socket takes. Returns true if that is anything.
+  bool Flush();
+  // Returns those who have sent since the trunk had nothing unsent.
+  std::vector<ConnectionId> TakeSenders();
+  // Returns who has waited longest for room, once there is some; 0: nobody.
+  ConnectionId TakeWaiting();
+  size_t waiting() const { return waiting_.size(); }
+  // Tells the poller what to watch.
+  void Watch();
+  bool MayBeRead() const { return is_open() && unreadable_ == 0; }
+
+  // Ends all lanes, at once.
+  void End() { stream_->Close(); }
+
+ private:
+  friend class Lane;
+
+  struct LaneState {
+    uint32_t number = 0;      // 0: it has none yet
+    bool has_ended = false;   // this side said so
+    bool is_readable = true;  // TRK5
+    uint64_t end_position = 0;
+  };
+
+  size_t unsent() const { return out_.size() - out_sent_; }
+  bool has_room() const { return unsent() < kUnsentBytesMax; }
+  LaneState* Find(ConnectionId connection);
+  // Returns the connection that has the lane here; 0: none.
+  ConnectionId Owner(uint32_t number) const;
+  IoResult Send(ConnectionId connection, LaneState& state,
+                std::span<iovec> from);
+  void AwaitRoom(ConnectionId connection);
+  void AppendFrame(uint32_t number, uint32_t bytes);
+  void EndSending(LaneState& state);
+  void CloseLane(ConnectionId connection);
+  bool IsUnsent(const LaneState& state) const {
+    return state.end_position > taken_ || stream_->has_unsent();
+  }
+  bool OnFrame(absl::FunctionRef<void(const Arrival&)> give);
+
+  const std::unique_ptr<Stream> stream_;
+  const TlsSession::Side side_;
+  const std::string peer_;
+  bool is_retired_ = false;
+
+  std::map<ConnectionId, LaneState> lanes_;
+  std::map<uint32_t, ConnectionId> owners_;  // of the lanes with numbers
+  uint32_t last_lane_ = 0;                   // the largest number that was used
+  size_t unreadable_ = 0;                    // lanes
+
+  std::vector<std::byte> out_;
+  size_t out_sent_ = 0;    // bytes of out_
+  uint64_t appended_ = 0;  // bytes, ever
+  uint64_t taken_ = 0;     // of these by the stream
+  std::vector<ConnectionId> senders_;
+  std::deque<ConnectionId> waiting_;
+
+  // The frame that is coming in.
+  std::array<std::byte, kFrameHeaderBytes> header_{};
+  size_t header_bytes_ = 0;
+  uint32_t in_lane_ = 0;
+  uint32_t in_left_ = 0;  // bytes
+};
+
+}  // namespace alpheus::fabric::tcp
+
+#endif  // ALPHEUS_REPLICATION_FABRIC_TCP_TRUNK_H_

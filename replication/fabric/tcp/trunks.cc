@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "replication/fabric/tcp/trunks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "replication/fabric/tcp/socket_stream.h"
+
+namespace alpheus::fabric::tcp {
+namespace {
+
+using Side = TlsSession::Side;
+
+constexpr int64_t kNever = Deadline().at_nanos();
+
+// Bytes that one turn takes from one trunk, or gives to it.
+constexpr size_t kTurnBytesOfTrunk = size_t{1} << 20;
+
+}  // namespace
+
+// --- Connections ------------------------------------------------------------
+
+absl::StatusOr<ConnectionId> Trunks::Connect(std::string_view address,
+                                             std::string_view private_data,
+                                             Deadline deadline, int64_t now) {
+  auto own = std::ranges::find_if(trunks_, [address](const auto& entry) {
+    const Trunk& trunk = *entry.second.trunk;
+    return trunk.connects() && trunk.peer() == address &&
+           trunk.HasRoomForLane();
+  });
+  if (own == trunks_.end()) {
+    absl::StatusOr<Descriptor> socket =
+        StartConnect(address, shared_.options.source_host);
+    if (absl::IsInvalidArgument(socket.status())) return socket.status();
+    // A failure at once is reported as kUnreachable, like a later one.
+    const ConnectionId id = connections_.NewId();
+    auto stream = std::make_unique<SocketStream>(
+        socket.ok() ? *std::move(socket) : Descriptor(), shared_.tls,
+        Side::kConnects, shared_.poller, id.value, shared_.counters);
+    auto trunk = std::make_shared<Trunk>(std::move(stream), Side::kConnects,
+                                         std::string(address));
+    own = trunks_
+              .emplace(id,
+                       State{.trunk = std::move(trunk),
+                             .deadline = now + shared_.options.limits.retry_ns,
+                             .is_authenticated = true})
+              .first;
+  }
+  State& state = own->second;
+  const ConnectionId id = connections_.NewId();
+  trunk_of_[id] = own->first;
+  connections_.AddLane(id, state.trunk->OpenLane(id), state.trunk->peer(),
+                       std::string(private_data), deadline);
+  if (!state.was_ready) return id;
+  state.deadline = kNever;
+  connections_.OnReady(id, now);
+  SendOne(state, now);
+  return id;
+}
+
+void Trunks::Begin(ConnectionId id, Connection::TrunkStart start,
+                   const std::string& peer, int64_t now) {
+  trunks_.emplace(
+      id, State{.trunk = std::make_shared<Trunk>(std::move(start.stream),
+                                                 Side::kAccepts, peer),
+                .deadline = now + shared_.options.limits.retry_ns,
+                .was_ready = true});
+  bool moved = false;
+  if (Take(id, start.bytes, now, &moved)) Receive(id, now);
+}
+
+void Trunks::OnEstablished(ConnectionId connection) {
+  const auto found = trunk_of_.find(connection);
+  if (found == trunk_of_.end()) return;
+  trunks_.at(found->second).is_authenticated = true;
+}
+
+void Trunks::OnSilence(ConnectionId connection) {
+  const auto found = trunk_of_.find(connection);
+  if (found == trunk_of_.end()) return;
+  trunks_.at(found->second).trunk->Retire();
+}
+
+// A trunk without lanes goes: at once at the side that made it, a little later
+// at the other side, where a new lane may be on its way.
+void Trunks::OnForgotten(ConnectionId connection, int64_t now) {
+  const auto found = trunk_of_.find(connection);
+  if (found == trunk_of_.end()) return;
+  State& state = trunks_.at(found->second);
+  trunk_of_.erase(found);
+  if (state.trunk->lanes() > 0) return;
+  state.deadline =
+      state.trunk->connects() ? now : now + shared_.options.limits.retry_ns;
+}
+
+// --- Receiving --------------------------------------------------------------
+
+bool Trunks::IsReady(ConnectionId id) const {
+  const auto found = trunks_.find(id);
+  return found != trunks_.end() && found->second.was_ready;
+}
+
+bool Trunks::Receive(ConnectionId id, int64_t now) {
+  State& state = trunks_.at(id);
+  if (!state.was_ready && !MakeReady(id, state, now)) return true;
+  // It may end in the midst of what arrives.
+  const std::shared_ptr<Trunk> trunk = state.trunk;
+  bool moved = false;
+  size_t turn_bytes = 0;
+  while (turn_bytes < kTurnBytesOfTrunk && trunk->MayBeRead()) {
+    const IoResult result = trunk->stream().Receive(shared_.buffer);
+    if (result.outcome == IoOutcome::kNothing) break;
+    if (result.outcome == IoOutcome::kClosed) {
+      End(id, now);
+      return true;
+    }
+    turn_bytes += result.bytes;
+    const auto bytes = shared_.buffer.first(result.bytes);
+    if (!Take(id, bytes, now, &moved)) return true;
+    if (trunk->stream().HasDrained(result.bytes, shared_.buffer.size())) break;
+  }
+  return moved;
+}
+
+bool Trunks::MakeReady(ConnectionId id, State& state, int64_t now) {
+  Stream& stream = state.trunk->stream();
+  switch (stream.MakeReady()) {
+    case TlsSession::Progress::kWaiting:
+      state.trunk->Watch();
+      return false;
+    case TlsSession::Progress::kFailed:
+      End(id, now);
+      return false;
+    case TlsSession::Progress::kDone:
+      break;
+  }
+  // Other settings may be in use since the handshake began.
+  if (shared_.tls != nullptr && stream.FailIfRevoked(*shared_.tls)) {
+    NoteRejected(*state.trunk, UnauthenticatedEnd::kNotTrusted,
+                 stream.failure());
+    End(id, now);
+    return false;
+  }
+  shared_.counters.offloaded += stream.is_offloaded() ? 1 : 0;
+  state.was_ready = true;
+  state.deadline = kNever;
+  for (const ConnectionId lane : state.trunk->connections()) {
+    connections_.OnReady(lane, now);
+  }
+  return true;
+}
+
+// Returns false if the trunk has ended, since they are malformed.
+bool Trunks::Take(ConnectionId id, std::span<const std::byte> bytes,
+                  int64_t now, bool* moved) {
+  const std::shared_ptr<Trunk> trunk = trunks_.at(id).trunk;
+  const auto give = [&](const Trunk::Arrival& arrival) {
+    *moved |= OnArrival(id, arrival, now);
+  };
+  if (trunk->Take(bytes, give)) return true;
+  NoteRejected(*trunk, UnauthenticatedEnd::kNotUnderstood, "");
+  End(id, now);
+  return false;
+}
+
+bool Trunks::OnArrival(ConnectionId id, const Trunk::Arrival& arrival,
+                       int64_t now) {
+  if (arrival.connection != ConnectionId()) {
+    return arrival.is_end
+               ? connections_.OnEnd(arrival.connection, now)
+               : connections_.OnBytes(arrival.connection, arrival.bytes, now);
+  }
+  connections_.MakeRoom();
+  const auto state = trunks_.find(id);
+  if (state == trunks_.end()) return true;  // it was what made room
+  const ConnectionId lane = connections_.NewId();
+  Trunk& trunk = *state->second.trunk;
+  state->second.deadline = kNever;
+  trunk_of_[lane] = id;
+  const int64_t until = now + shared_.options.limits.retry_ns;
+  connections_.AddLane(lane, trunk.AcceptLane(arrival.number, lane),
+                       trunk.peer(), std::nullopt, Deadline::AtNanos(until));
+  return true;
+}
+
+// --- Sending ----------------------------------------------------------------
+
+void Trunks::Send(int64_t now) {
+  for (auto& [id, state] : trunks_) SendOne(state, now);
+}
+
+void Trunks::SendOne(State& state, int64_t now) {
+  Trunk& trunk = *state.trunk;
+  const auto has_work = [&trunk] {
+    return trunk.has_unsent() || trunk.waiting() > 0;
+  };
+  if (!state.was_ready || !has_work()) return;
+  size_t rounds = kTurnBytesOfTrunk / Trunk::kUnsentBytesMax;
+  for (bool goes_on = true; goes_on && rounds > 0; --rounds) {
+    goes_on = trunk.Flush();
+    if (goes_on) {
+      for (const ConnectionId id : trunk.TakeSenders()) {
+        connections_.OnSent(id, now);
+      }
+    }
+    for (size_t waiting = trunk.waiting(); waiting > 0; --waiting) {
+      const ConnectionId next = trunk.TakeWaiting();
+      if (next != ConnectionId()) goes_on |= connections_.OnRoom(next, now);
+    }
+    goes_on &= has_work();
+  }
+  trunk.Watch();
+}
+
+// --- Ends -------------------------------------------------------------------
+
+bool Trunks::RunTimers(int64_t now) {
+  std::vector<ConnectionId> due;
+  for (auto& [id, state] : trunks_) {
+    if (now < state.deadline) continue;
+    if (state.was_ready || state.trunk->lanes() == 0) {
+      due.push_back(id);
+    } else {
+      // TRK6. Each of its lanes has a deadline of its own.
+      state.trunk->Retire();
+      state.deadline = kNever;
+    }
+  }
+  for (const ConnectionId id : due) {
+    const State& state = trunks_.at(id);
+    if (!state.is_authenticated) {
+      NoteRejected(*state.trunk, UnauthenticatedEnd::kSaidNothing, "");
+    }
+    End(id, now);
+  }
+  return !due.empty();
+}
+
+int64_t Trunks::NextTimer() const {
+  int64_t next = kNever;
+  for (const auto& [id, state] : trunks_) next = std::min(next, state.deadline);
+  return next;
+}
+
+bool Trunks::EndRevoked(const TlsSettings& settings, int64_t now) {
+  std::vector<ConnectionId> revoked;
+  for (const auto& [id, state] : trunks_) {
+    Stream& stream = state.trunk->stream();
+    if (state.was_ready && stream.is_open() && stream.FailIfRevoked(settings)) {
+      revoked.push_back(id);
+    }
+  }
+  for (const ConnectionId id : revoked) {
+    const Trunk& trunk = *trunks_.at(id).trunk;
+    NoteRejected(trunk, UnauthenticatedEnd::kNotTrusted,
+                 trunk.stream().failure());
+    End(id, now);
+  }
+  return !revoked.empty();
+}
+
+void Trunks::ForEachUnauthenticated(
+    absl::FunctionRef<void(ConnectionId id, const std::string& peer)> visit)
+    const {
+  for (const auto& [id, state] : trunks_) {
+    if (!state.is_authenticated) visit(id, state.trunk->peer());
+  }
+}
+
+void Trunks::MakeRoom(ConnectionId id, int64_t now) {
+  NoteRejected(*trunks_.at(id).trunk, UnauthenticatedEnd::kSaidNothing, "");
+  End(id, now);
+}
+
+void Trunks::End(ConnectionId id, int64_t now) {
+  trunks_.at(id).trunk->End();
+  trunks_.erase(id);
+  std::vector<ConnectionId> lanes;
+  for (const auto& [connection, trunk] : trunk_of_) {
+    if (trunk == id) lanes.push_back(connection);
+  }
+  for (const ConnectionId lane : lanes) trunk_of_.erase(lane);
+  for (const ConnectionId lane : lanes) connections_.OnEnd(lane, now);
+}
+
+void Trunks::NoteRejected(const Trunk& trunk, UnauthenticatedEnd why,
+                          std::string_view detail) {
+  ++shared_.counters.rejected;
+  if (shared_.options.on_rejected) {
+    shared_.options.on_rejected(trunk.peer(), why, detail);
+  }
+}
+
+}  // namespace alpheus::fabric::tcp
