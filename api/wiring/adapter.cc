@@ -55,8 +55,8 @@ std::string KeyOf(const quorum::ClusterConfiguration& cluster, NodeId near) {
   return key;
 }
 
-// A port of this process's adapter, which is opened if there is none.
-absl::StatusOr<std::unique_ptr<fabric::Fabric>> OpenPort(
+// A share of this process's adapter, which is opened if there is none.
+absl::StatusOr<std::unique_ptr<fabric::Fabric>> OpenShare(
     const quorum::ClusterConfiguration& cluster, NodeId near) {
   // Neither is ever destroyed: a log may be closed after main.
   static Mutex& mutex = *new Mutex();
@@ -73,7 +73,7 @@ absl::StatusOr<std::unique_ptr<fabric::Fabric>> OpenPort(
                                                       Clock::Real());
     kept = adapter;
   }
-  return adapter->AddPort();
+  return adapter->AddShare();
 }
 
 int64_t PatienceOf(const AdapterOptions& options, int64_t of_the_fabric) {
@@ -126,7 +126,7 @@ absl::StatusOr<std::unique_ptr<Connectivity>> Connectivity::Open(
     const quorum::ClusterConfiguration& cluster, NodeId near) {
   auto made = std::make_unique<Connectivity>();
   if (cluster.fabric == quorum::ClusterFabric::kTcp) {
-    ALPHEUS_ASSIGN_OR_RETURN(made->fabric, OpenPort(cluster, near));
+    ALPHEUS_ASSIGN_OR_RETURN(made->fabric, OpenShare(cluster, near));
   } else {
     ALPHEUS_ASSIGN_OR_RETURN(made->fabric,
                              OpenAdapter(cluster, near, made->random));

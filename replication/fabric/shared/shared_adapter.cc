@@ -8,10 +8,10 @@
 
 namespace alpheus::fabric {
 
-class SharedAdapter::Port final : public Fabric {
+class SharedAdapter::Share final : public Fabric {
  public:
-  explicit Port(std::shared_ptr<SharedAdapter> hub);
-  ~Port() override;
+  explicit Share(std::shared_ptr<SharedAdapter> hub);
+  ~Share() override;
 
   Limits limits() const override { return adapter().limits(); }
   absl::StatusOr<RegionKey> Register(std::span<std::byte> bytes,
@@ -47,7 +47,7 @@ class SharedAdapter::Port final : public Fabric {
   friend class SharedAdapter;
 
   Fabric& adapter() const { return *hub_->adapter_; }
-  // Returns true if the thread of another port will post soon.
+  // Returns true if the thread of another share will post soon.
   bool ExpectsOthers() const {
     const int self = is_expected_.load(std::memory_order_relaxed) ? 1 : 0;
     return hub_->expected_.load(std::memory_order_relaxed) > self;
@@ -58,8 +58,8 @@ class SharedAdapter::Port final : public Fabric {
     return has_news_.load(std::memory_order_relaxed) || wakes_ != wakes;
   }
   // Sleeps until a wait that began when `wakes` was wakes_ is to end. Returns
-  // true, at once, if this thread is to lead.
-  bool SleepOrLead(uint64_t wakes, Deadline deadline);
+  // true, at once, if this thread is to keep watch.
+  bool SleepOrWatch(uint64_t wakes, Deadline deadline);
   // Takes what the adapter still has for a connection that has ended, and
   // forgets it.
   void Forget(ConnectionId connection);
@@ -83,17 +83,17 @@ class SharedAdapter::Port final : public Fabric {
 
 // --- Ports ------------------------------------------------------------------
 
-std::unique_ptr<Fabric> SharedAdapter::AddPort() {
-  return std::make_unique<Port>(shared_from_this());
+std::unique_ptr<Fabric> SharedAdapter::AddShare() {
+  return std::make_unique<Share>(shared_from_this());
 }
 
-SharedAdapter::Port::Port(std::shared_ptr<SharedAdapter> hub)
+SharedAdapter::Share::Share(std::shared_ptr<SharedAdapter> hub)
     : hub_(std::move(hub)) {
   const MutexLock lock(hub_->mutex_);
-  hub_->ports_.insert(this);
+  hub_->shares_.insert(this);
 }
 
-SharedAdapter::Port::~Port() {
+SharedAdapter::Share::~Share() {
   std::vector<ConnectionId> connections;
   std::set<RegionKey> keys;
   {
@@ -109,11 +109,11 @@ SharedAdapter::Port::~Port() {
   const MutexLock turn(hub_->turn_mutex_);
   const MutexLock lock(hub_->mutex_);
   hub_->ExpectNoLonger(*this);
-  hub_->ports_.erase(this);
+  hub_->shares_.erase(this);
   if (hub_->listener_ == this) hub_->listener_ = nullptr;
 }
 
-absl::StatusOr<RegionKey> SharedAdapter::Port::Register(
+absl::StatusOr<RegionKey> SharedAdapter::Share::Register(
     std::span<std::byte> bytes, RemoteAccess access) {
   absl::StatusOr<RegionKey> key = adapter().Register(bytes, access);
   if (!key.ok()) return key;
@@ -122,7 +122,7 @@ absl::StatusOr<RegionKey> SharedAdapter::Port::Register(
   return key;
 }
 
-absl::Status SharedAdapter::Port::Deregister(RegionKey key) {
+absl::Status SharedAdapter::Share::Deregister(RegionKey key) {
   {
     const MutexLock lock(hub_->mutex_);
     keys_.erase(key);
@@ -130,7 +130,7 @@ absl::Status SharedAdapter::Port::Deregister(RegionKey key) {
   return adapter().Deregister(key);
 }
 
-absl::StatusOr<std::string> SharedAdapter::Port::Listen(
+absl::StatusOr<std::string> SharedAdapter::Share::Listen(
     std::string_view address) {
   absl::StatusOr<std::string> listened = adapter().Listen(address);
   if (!listened.ok()) return listened;
@@ -139,7 +139,7 @@ absl::StatusOr<std::string> SharedAdapter::Port::Listen(
   return listened;
 }
 
-absl::StatusOr<ConnectionId> SharedAdapter::Port::Connect(
+absl::StatusOr<ConnectionId> SharedAdapter::Share::Connect(
     std::string_view address, std::string_view private_data,
     Deadline deadline) {
   // No turn may give away its first event before it has an owner.
@@ -152,20 +152,20 @@ absl::StatusOr<ConnectionId> SharedAdapter::Port::Connect(
   return id;
 }
 
-absl::Status SharedAdapter::Port::Reject(ConnectionId connection,
-                                         std::string_view private_data) {
+absl::Status SharedAdapter::Share::Reject(ConnectionId connection,
+                                          std::string_view private_data) {
   const absl::Status rejected = adapter().Reject(connection, private_data);
   if (!absl::IsNotFound(rejected)) Forget(connection);
   return rejected;
 }
 
-absl::Status SharedAdapter::Port::Close(ConnectionId connection) {
+absl::Status SharedAdapter::Share::Close(ConnectionId connection) {
   const absl::Status closed = adapter().Close(connection);
   Forget(connection);
   return closed;
 }
 
-void SharedAdapter::Port::Forget(ConnectionId connection) {
+void SharedAdapter::Share::Forget(ConnectionId connection) {
   Words to_wake;
   {
     const MutexLock turn(hub_->turn_mutex_);
@@ -179,8 +179,8 @@ void SharedAdapter::Port::Forget(ConnectionId connection) {
   hub_->Wake(to_wake);
 }
 
-size_t SharedAdapter::Port::Poll(std::span<Completion> completions,
-                                 std::vector<ConnectionEvent>* events) {
+size_t SharedAdapter::Share::Poll(std::span<Completion> completions,
+                                  std::vector<ConnectionEvent>* events) {
   SharedAdapter& hub = *hub_;
   if (completions.empty()) {
     hub.HandOver();
@@ -202,7 +202,7 @@ size_t SharedAdapter::Port::Poll(std::span<Completion> completions,
   return count;
 }
 
-void SharedAdapter::Port::WaitForActivity(Deadline deadline) {
+void SharedAdapter::Share::WaitForActivity(Deadline deadline) {
   uint64_t wakes = 0;
   {
     const MutexLock lock(hub_->mutex_);
@@ -212,7 +212,7 @@ void SharedAdapter::Port::WaitForActivity(Deadline deadline) {
     ++waiting_;
   }
   has_left_turn_.store(false, std::memory_order_relaxed);
-  if (SleepOrLead(wakes, deadline)) hub_->Lead(*this, wakes, deadline);
+  if (SleepOrWatch(wakes, deadline)) hub_->KeepWatch(*this, wakes, deadline);
   {
     const MutexLock lock(hub_->mutex_);
     --waiting_;
@@ -220,7 +220,7 @@ void SharedAdapter::Port::WaitForActivity(Deadline deadline) {
   hub_->PassOn();
 }
 
-bool SharedAdapter::Port::SleepOrLead(uint64_t wakes, Deadline deadline) {
+bool SharedAdapter::Share::SleepOrWatch(uint64_t wakes, Deadline deadline) {
   for (;;) {
     uint32_t seen = 0;
     {
@@ -228,8 +228,8 @@ bool SharedAdapter::Port::SleepOrLead(uint64_t wakes, Deadline deadline) {
       if (HasReason(wakes) || deadline.HasPassed(hub_->clock_.NowNanos())) {
         return false;
       }
-      if (hub_->leader_ == nullptr) {
-        hub_->leader_ = this;
+      if (hub_->watcher_ == nullptr) {
+        hub_->watcher_ = this;
         return true;
       }
       ++sleeping_;
@@ -241,8 +241,8 @@ bool SharedAdapter::Port::SleepOrLead(uint64_t wakes, Deadline deadline) {
   }
 }
 
-void SharedAdapter::Port::Wake() {
-  bool is_leader = false;
+void SharedAdapter::Share::Wake() {
+  bool is_watching = false;
   {
     const MutexLock lock(hub_->mutex_);
     if (waiting_ == 0) {
@@ -251,9 +251,9 @@ void SharedAdapter::Port::Wake() {
     }
     ++wakes_;
     word_->fetch_add(1, std::memory_order_relaxed);
-    is_leader = hub_->leader_ == this && hub_->leader_waits_;
+    is_watching = hub_->watcher_ == this && hub_->watcher_waits_;
   }
-  if (is_leader) adapter().Wake();
+  if (is_watching) adapter().Wake();
   hub_->waiter_.WakeAll(*word_);
 }
 
@@ -316,51 +316,51 @@ void SharedAdapter::Give(std::span<const ConnectionEvent> events,
   }
 }
 
-void SharedAdapter::NoteNews(Port& port, Words* to_wake) {
-  if (port.has_news_.exchange(true, std::memory_order_release)) return;
-  if (port.sleeping_ > 0) {
-    Expect(port);
-    port.word_->fetch_add(1, std::memory_order_relaxed);
-    to_wake->push_back(port.word_);
+void SharedAdapter::NoteNews(Share& share, Words* to_wake) {
+  if (share.has_news_.exchange(true, std::memory_order_release)) return;
+  if (share.sleeping_ > 0) {
+    Expect(share);
+    share.word_->fetch_add(1, std::memory_order_relaxed);
+    to_wake->push_back(share.word_);
   }
-  if (leader_ == &port && leader_waits_) adapter_->Wake();
+  if (watcher_ == &share && watcher_waits_) adapter_->Wake();
 }
 
 void SharedAdapter::Wake(const Words& words) {
   for (const Word& word : words) waiter_.WakeAll(*word);
 }
 
-// --- Leading ----------------------------------------------------------------
+// --- Watching ---------------------------------------------------------------
 
-void SharedAdapter::Expect(Port& port) {
-  if (port.is_expected_.exchange(true, std::memory_order_relaxed)) return;
+void SharedAdapter::Expect(Share& share) {
+  if (share.is_expected_.exchange(true, std::memory_order_relaxed)) return;
   expected_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void SharedAdapter::ExpectNoLonger(Port& port) {
-  if (!port.is_expected_.exchange(false, std::memory_order_relaxed)) return;
+void SharedAdapter::ExpectNoLonger(Share& share) {
+  if (!share.is_expected_.exchange(false, std::memory_order_relaxed)) return;
   expected_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void SharedAdapter::AwaitOthers(const Port& port) {
+void SharedAdapter::AwaitOthers(const Share& share) {
   for (int round = 0; expected_.load(std::memory_order_relaxed) > 0; ++round) {
-    if (port.has_news_.load(std::memory_order_relaxed)) return;
+    if (share.has_news_.load(std::memory_order_relaxed)) return;
     if (waiter_.Spin(round)) continue;
     const MutexLock lock(mutex_);
-    for (Port* const one : ports_) ExpectNoLonger(*one);
+    for (Share* const one : shares_) ExpectNoLonger(*one);
     return;
   }
 }
 
-void SharedAdapter::Lead(Port& port, uint64_t wakes, Deadline deadline) {
+void SharedAdapter::KeepWatch(Share& share, uint64_t wakes, Deadline deadline) {
   bool goes_on = true;
   while (goes_on) {
-    AwaitOthers(port);
+    AwaitOthers(share);
     bool waits = false;
     {
       const MutexLock lock(mutex_);
-      waits = !port.HasReason(wakes);
-      leader_waits_ = waits;
+      waits = !share.HasReason(wakes);
+      watcher_waits_ = waits;
     }
     Words to_wake;
     if (waits) {
@@ -368,17 +368,17 @@ void SharedAdapter::Lead(Port& port, uint64_t wakes, Deadline deadline) {
       const MutexLock turn(turn_mutex_);
       {
         const MutexLock lock(mutex_);
-        leader_waits_ = false;
+        watcher_waits_ = false;
       }
       MakeTurns(&to_wake);
     }
     {
       const MutexLock lock(mutex_);
       goes_on =
-          !port.HasReason(wakes) && !deadline.HasPassed(clock_.NowNanos());
+          !share.HasReason(wakes) && !deadline.HasPassed(clock_.NowNanos());
       if (!goes_on) {
-        leader_ = nullptr;
-        if (port.has_news_.load(std::memory_order_relaxed)) Expect(port);
+        watcher_ = nullptr;
+        if (share.has_news_.load(std::memory_order_relaxed)) Expect(share);
       }
     }
     Wake(to_wake);
@@ -389,13 +389,13 @@ void SharedAdapter::PassOn() {
   Word word;
   {
     const MutexLock lock(mutex_);
-    if (leader_ != nullptr) return;
+    if (watcher_ != nullptr) return;
     // Those that have news, or were woken, come back by themselves.
     const auto next = std::ranges::find_if(
-        ports_, [this](const Port* port) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-          return port->sleeping_ > 0 && !port->has_news_.load();
+        shares_, [this](const Share* share) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+          return share->sleeping_ > 0 && !share->has_news_.load();
         });
-    if (next == ports_.end()) return;
+    if (next == shares_.end()) return;
     word = (*next)->word_;
     word->fetch_add(1, std::memory_order_relaxed);
   }

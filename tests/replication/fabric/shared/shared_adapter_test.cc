@@ -36,9 +36,9 @@ using fabric::WorkId;
 INSTANTIATE_TEST_SUITE_P(
     Shared, FabricConformanceTest,
     ::testing::Values(
-        ConformanceParam{"Ports",
+        ConformanceParam{"OneSocketEach",
                          [] { return std::make_unique<SharedWorld>(false); }},
-        ConformanceParam{"PortsOverTrunks",
+        ConformanceParam{"OverTrunks",
                          [] { return std::make_unique<SharedWorld>(true); }}),
     ConformanceParamName);
 
@@ -157,7 +157,7 @@ class FedFabric final : public Fabric {
 class SharedAdapterTest : public ::testing::Test {
  protected:
   struct User {
-    std::unique_ptr<Fabric> port;
+    std::unique_ptr<Fabric> share;
     ConnectionId connection;
 
     // Waits for so many completions.
@@ -166,13 +166,13 @@ class SharedAdapterTest : public ::testing::Test {
       while (works.size() < count) {
         std::array<Completion, 1> some;
         std::vector<ConnectionEvent> events;
-        const size_t taken = port->Poll(some, &events);
+        const size_t taken = share->Poll(some, &events);
         for (size_t i = 0; i < taken; ++i) {
           EXPECT_EQ(some[i].connection, connection);
           works.push_back(some[i].work);
         }
         if (taken == 0 && works.size() < count) {
-          port->WaitForActivity(Deadline());
+          share->WaitForActivity(Deadline());
         }
       }
       return works;
@@ -180,13 +180,13 @@ class SharedAdapterTest : public ::testing::Test {
     bool HasAny() const {
       std::array<Completion, 4> some;
       std::vector<ConnectionEvent> events;
-      return port->Poll(some, &events) != 0 || !events.empty();
+      return share->Poll(some, &events) != 0 || !events.empty();
     }
   };
 
   User Connect() {
-    User user{.port = adapter_->AddPort(), .connection = {}};
-    user.connection = *user.port->Connect("peer", "", Deadline());
+    User user{.share = adapter_->AddShare(), .connection = {}};
+    user.connection = *user.share->Connect("peer", "", Deadline());
     return user;
   }
 
@@ -196,7 +196,7 @@ class SharedAdapterTest : public ::testing::Test {
 };
 
 // SHA1.
-TEST_F(SharedAdapterTest, EachPortGetsItsOwn) {
+TEST_F(SharedAdapterTest, EachShareGetsItsOwn) {
   User a = Connect();
   User b = Connect();
   fed_->FeedAll({{a.connection, WorkId(1)},
@@ -208,9 +208,9 @@ TEST_F(SharedAdapterTest, EachPortGetsItsOwn) {
   EXPECT_FALSE(b.HasAny());
 }
 
-TEST_F(SharedAdapterTest, RequestsGoToThePortThatListens) {
+TEST_F(SharedAdapterTest, RequestsGoToTheShareThatListens) {
   User other = Connect();
-  const auto listens = adapter_->AddPort();
+  const auto listens = adapter_->AddShare();
   ASSERT_TRUE(listens->Listen("here").ok());
   fed_->FeedEvent(
       {ConnectionEvent::Kind::kRequested, ConnectionId(77), "", "peer"});
@@ -229,9 +229,9 @@ TEST_F(SharedAdapterTest, PollWithoutRoomLosesNoEvent) {
   fed_->FeedEvent(
       {ConnectionEvent::Kind::kDisconnected, b.connection, "", "peer"});
   std::vector<ConnectionEvent> events;
-  EXPECT_EQ(a.port->Poll({}, &events), 0U);
+  EXPECT_EQ(a.share->Poll({}, &events), 0U);
   EXPECT_TRUE(events.empty());
-  EXPECT_EQ(b.port->Poll({}, &events), 0U);
+  EXPECT_EQ(b.share->Poll({}, &events), 0U);
   EXPECT_EQ(events.size(), 1U);
 }
 
@@ -266,15 +266,15 @@ TEST_F(SharedAdapterTest, ThreadsThatSleepAreWokenForTheirOwn) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// SHA2: the thread that leads goes, and what arrives then is taken.
-TEST_F(SharedAdapterTest, LeaderThatLeavesWakesAnotherOne) {
+// SHA2: the thread that watches goes, and what arrives then is taken.
+TEST_F(SharedAdapterTest, WatcherThatLeavesWakesAnotherOne) {
   User a = Connect();
   User b = Connect();
-  std::thread leads([&] { a.port->WaitForActivity(Deadline()); });
+  std::thread watches([&] { a.share->WaitForActivity(Deadline()); });
   fed_->AwaitWaiter();
   std::thread sleeps([&] { EXPECT_EQ(b.Take(1), std::vector{WorkId(5)}); });
-  a.port->Wake();
-  leads.join();
+  a.share->Wake();
+  watches.join();
   fed_->AwaitWaiter();
   fed_->Feed(b.connection, WorkId(5));
   sleeps.join();
@@ -284,43 +284,43 @@ TEST_F(SharedAdapterTest, LeaderThatLeavesWakesAnotherOne) {
 TEST_F(SharedAdapterTest, WakeEndsAWaitOfNowOrLater) {
   User a = Connect();
   User b = Connect();
-  a.port->Wake();
-  a.port->WaitForActivity(Deadline());
-  std::thread leads([&] { a.port->WaitForActivity(Deadline()); });
+  a.share->Wake();
+  a.share->WaitForActivity(Deadline());
+  std::thread watches([&] { a.share->WaitForActivity(Deadline()); });
   fed_->AwaitWaiter();
-  // One that sleeps beside the leader.
-  b.port->Wake();
-  b.port->WaitForActivity(Deadline());
-  std::thread sleeps([&] { b.port->WaitForActivity(Deadline()); });
-  b.port->Wake();
+  // One that sleeps beside the watcher.
+  b.share->Wake();
+  b.share->WaitForActivity(Deadline());
+  std::thread sleeps([&] { b.share->WaitForActivity(Deadline()); });
+  b.share->Wake();
   sleeps.join();
-  a.port->Wake();
-  leads.join();
+  a.share->Wake();
+  watches.join();
 }
 
 TEST_F(SharedAdapterTest, SleeperLeavesAtItsDeadline) {
   User a = Connect();
   User b = Connect();
-  std::thread leads([&] { a.port->WaitForActivity(Deadline()); });
+  std::thread watches([&] { a.share->WaitForActivity(Deadline()); });
   fed_->AwaitWaiter();
-  b.port->WaitForActivity(
+  b.share->WaitForActivity(
       Deadline::AtNanos(Clock::Real().NowNanos() + 1'000'000));
-  a.port->Wake();
-  leads.join();
+  a.share->Wake();
+  watches.join();
 }
 
 // SHA6, SHA3. A thread that was woken is expected until it waits again.
 TEST_F(SharedAdapterTest, WorkWaitsForThoseThatWereWoken) {
   User a = Connect();
   User b = Connect();
-  EXPECT_FALSE(b.port->sends_for_waiters());
-  std::thread leads([&] { EXPECT_EQ(a.Take(1), std::vector{WorkId(1)}); });
+  EXPECT_FALSE(b.share->sends_for_waiters());
+  std::thread watches([&] { EXPECT_EQ(a.Take(1), std::vector{WorkId(1)}); });
   fed_->AwaitWaiter();
   fed_->Feed(a.connection, WorkId(1));
-  leads.join();
+  watches.join();
   // The thread of `a` may post at any moment.
-  EXPECT_TRUE(b.port->sends_for_waiters());
-  EXPECT_FALSE(a.port->sends_for_waiters());
+  EXPECT_TRUE(b.share->sends_for_waiters());
+  EXPECT_FALSE(a.share->sends_for_waiters());
   const int before = fed_->polls();
   EXPECT_FALSE(b.HasAny());  // leaves the turn to it, once
   EXPECT_EQ(fed_->polls(), before);
@@ -329,19 +329,19 @@ TEST_F(SharedAdapterTest, WorkWaitsForThoseThatWereWoken) {
   // It never came: the next wait gives up.
   std::thread waits([&] { EXPECT_EQ(b.Take(1), std::vector{WorkId(2)}); });
   fed_->AwaitWaiter();
-  EXPECT_FALSE(b.port->sends_for_waiters());
+  EXPECT_FALSE(b.share->sends_for_waiters());
   fed_->Feed(b.connection, WorkId(2));
   waits.join();
 }
 
 // SHA4.
-TEST_F(SharedAdapterTest, DestroyedPortLeavesNothing) {
+TEST_F(SharedAdapterTest, DestroyedShareLeavesNothing) {
   User a = Connect();
   User b = Connect();
   std::array<std::byte, 8> memory{};
-  const auto key = a.port->Register(memory, fabric::RemoteAccess::kReadWrite);
+  const auto key = a.share->Register(memory, fabric::RemoteAccess::kReadWrite);
   ASSERT_TRUE(key.ok());
-  a.port.reset();
+  a.share.reset();
   EXPECT_EQ(fed_->closed, std::vector{a.connection});
   EXPECT_EQ(fed_->deregistered, std::vector{*key});
   fed_->FeedAll({{a.connection, WorkId(1)}, {b.connection, WorkId(2)}});
@@ -351,7 +351,7 @@ TEST_F(SharedAdapterTest, DestroyedPortLeavesNothing) {
 // FB3: its work completes.
 TEST_F(SharedAdapterTest, WorkOfAClosedConnectionCompletes) {
   User a = Connect();
-  ASSERT_TRUE(a.port->Close(a.connection).ok());
+  ASSERT_TRUE(a.share->Close(a.connection).ok());
   EXPECT_EQ(a.Take(1), std::vector{WorkId(99)});
 }
 

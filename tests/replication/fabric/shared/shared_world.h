@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// shared_world: hosts whose fabrics are ports of shared adapters over TCP.
+// shared_world: hosts whose fabrics are shares of shared adapters over TCP.
 #ifndef ALPHEUS_TESTS_REPLICATION_FABRIC_SHARED_SHARED_WORLD_H_
 #define ALPHEUS_TESTS_REPLICATION_FABRIC_SHARED_SHARED_WORLD_H_
 
@@ -18,13 +18,13 @@ class SharedWorld final : public FabricWorld {
     for (int host = 0; host < tcp_.hosts(); ++host) {
       const auto adapter = std::make_shared<fabric::SharedAdapter>(
           tcp_.adapter(host), tcp_.clock());
-      ports_.push_back(adapter->AddPort());
+      shares_.push_back(adapter->AddShare());
     }
   }
 
   int hosts() const override { return tcp_.hosts(); }
   fabric::Fabric& fabric(int host) override {
-    return *ports_[static_cast<size_t>(host)];
+    return *shares_[static_cast<size_t>(host)];
   }
   std::string ListenAddress(int host) override {
     return tcp_.ListenAddress(host);
@@ -39,7 +39,7 @@ class SharedWorld final : public FabricWorld {
 
  private:
   TcpWorld tcp_;
-  std::vector<std::unique_ptr<fabric::Fabric>> ports_;
+  std::vector<std::unique_ptr<fabric::Fabric>> shares_;
 };
 
 }  // namespace alpheus::testing
