@@ -104,7 +104,9 @@ SharedAdapter::Share::~Share() {
     keys = std::move(keys_);
   }
   // Neither is there any more if its adapter has ended it.
-  for (const ConnectionId id : connections) Close(id).IgnoreError();
+  for (const ConnectionId id : connections) {
+    Close(id).IgnoreError();
+  }
   for (const RegionKey key : keys) adapter().Deregister(key).IgnoreError();
   const MutexLock turn(hub_->turn_mutex_);
   const MutexLock lock(hub_->mutex_);

@@ -625,7 +625,8 @@ void Connection::MakeRoom() {
 
 bool Connection::EndIfRevoked(int64_t now) {
   const bool is_encrypted = shared_.tls != nullptr;
-  if (!is_encrypted || !stream_->is_open() || !stream_->is_ready()) return false;
+  if (!is_encrypted || !stream_->is_open() || !stream_->is_ready())
+    return false;
   if (!stream_->FailIfRevoked(*shared_.tls)) return false;
   NoteRejected(UnauthenticatedEnd::kNotTrusted);
   Break(CompletionStatus::kFlushed, now);

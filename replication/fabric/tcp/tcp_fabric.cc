@@ -364,8 +364,7 @@ bool TcpFabric::RunTimersOfConnections(int64_t now) {
 }
 
 int64_t TcpFabric::NextTimer() const {
-  int64_t next =
-      std::min({accept_at_, ask_for_tls_at_, trunks_.NextTimer()});
+  int64_t next = std::min({accept_at_, ask_for_tls_at_, trunks_.NextTimer()});
   for (const auto& [id, connection] : connections_) {
     next = std::min(next, connection->next_timer());
   }
@@ -423,11 +422,10 @@ TcpFabricCounters TcpFabric::counters() const {
   Lock lock(*this);
   TcpFabricCounters now = counters_;
   now.kept_bytes = shared_.kept_bytes;
-  now.sockets =
-      trunks_.size() + static_cast<uint64_t>(std::ranges::count_if(
-                           connections_, [](const auto& entry) {
-                             return entry.second->has_socket();
-                           }));
+  now.sockets = trunks_.size() + static_cast<uint64_t>(std::ranges::count_if(
+                                     connections_, [](const auto& entry) {
+                                       return entry.second->has_socket();
+                                     }));
   return now;
 }
 
@@ -459,9 +457,9 @@ void TcpFabric::Add(Descriptor socket, std::string peer,
       private_data ? TlsSession::Side::kConnects : TlsSession::Side::kAccepts,
       poller_, id.value, counters_);
   connections_.emplace(
-      id, std::make_unique<Connection>(
-              id, std::move(stream), /*is_alone=*/true, std::move(peer),
-              &shared_, std::move(private_data), deadline, now));
+      id, std::make_unique<Connection>(id, std::move(stream), /*is_alone=*/true,
+                                       std::move(peer), &shared_,
+                                       std::move(private_data), deadline, now));
 }
 
 void TcpFabric::AddLane(ConnectionId id, std::unique_ptr<Stream> lane,
@@ -469,9 +467,9 @@ void TcpFabric::AddLane(ConnectionId id, std::unique_ptr<Stream> lane,
                         std::optional<std::string> private_data,
                         Deadline deadline) {
   connections_.emplace(
-      id, std::make_unique<Connection>(
-              id, std::move(lane), /*is_alone=*/false, peer, &shared_,
-              std::move(private_data), deadline, clock_.NowNanos()));
+      id, std::make_unique<Connection>(id, std::move(lane), /*is_alone=*/false,
+                                       peer, &shared_, std::move(private_data),
+                                       deadline, clock_.NowNanos()));
 }
 
 TcpFabric::ConnectionMap::iterator TcpFabric::Erase(

@@ -3,8 +3,9 @@
 // without RDMA adapters.
 //
 // Idea: each connection is one stream of requests and answers, on a TCP socket
-// of its own or on a trunk, which others share. A polling thread makes the adapter's progress inline, for peers' requests on this
-// host's memory as well. The adapter starts no thread.
+// of its own or on a trunk, which others share. A polling thread makes the
+// adapter's progress inline, for peers' requests on this host's memory as well.
+// The adapter starts no thread.
 //
 // Invariants, beyond those of fabric.h:
 //   TF1. Memory of this host is touched only under the adapter's lock, after

@@ -203,10 +203,9 @@ bool Trunk::OnFrame(absl::FunctionRef<void(const Arrival&)> give) {
   if (in_lane_ == 0 || in_left_ > kFrameBytesMax) return false;
   if (in_lane_ > last_lane_) {
     // Only the side that connects opens lanes, one after the other.
-    if (connects() || in_lane_ != last_lane_ + 1 || in_left_ == 0 ||
-        lanes_.size() >= kLanesMax) {
-      return false;
-    }
+    if (connects() || in_lane_ != last_lane_ + 1 || in_left_ == 0) return false;
+    const bool is_full = lanes_.size() >= kLanesMax;
+    if (is_full) return false;
     last_lane_ = in_lane_;
     give({.number = in_lane_});
     return true;

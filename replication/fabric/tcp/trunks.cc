@@ -60,11 +60,10 @@ absl::StatusOr<ConnectionId> Trunks::Connect(std::string_view address,
 
 void Trunks::Begin(ConnectionId id, Connection::TrunkStart start,
                    const std::string& peer, int64_t now) {
-  trunks_.emplace(
-      id, State{.trunk = std::make_shared<Trunk>(std::move(start.stream),
-                                                 Side::kAccepts, peer),
-                .deadline = now + shared_.options.limits.retry_ns,
-                .was_ready = true});
+  trunks_.emplace(id, State{.trunk = std::make_shared<Trunk>(
+                                std::move(start.stream), Side::kAccepts, peer),
+                            .deadline = now + shared_.options.limits.retry_ns,
+                            .was_ready = true});
   bool moved = false;
   if (Take(id, start.bytes, now, &moved)) Receive(id, now);
 }
