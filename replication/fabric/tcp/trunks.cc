@@ -11,7 +11,7 @@ namespace {
 
 using Side = TlsSession::Side;
 
-constexpr int64_t kNever = Deadline().at_nanos();
+constexpr int64_t kNoDeadline = Deadline().at_nanos();
 
 // Bytes that one turn takes from one trunk, or gives to it.
 constexpr size_t kTurnBytesOfTrunk = size_t{1} << 20;
@@ -52,7 +52,7 @@ absl::StatusOr<ConnectionId> Trunks::Connect(std::string_view address,
   connections_.AddLane(id, state.trunk->OpenLane(id), state.trunk->peer(),
                        std::string(private_data), deadline);
   if (!state.was_ready) return id;
-  state.deadline = kNever;
+  state.deadline = kNoDeadline;
   connections_.OnReady(id, now);
   SendOne(state, now);
   return id;
@@ -142,7 +142,7 @@ bool Trunks::MakeReady(ConnectionId id, State& state, int64_t now) {
   }
   shared_.counters.offloaded += stream.is_offloaded() ? 1 : 0;
   state.was_ready = true;
-  state.deadline = kNever;
+  state.deadline = kNoDeadline;
   for (const ConnectionId lane : state.trunk->connections()) {
     connections_.OnReady(lane, now);
   }
@@ -174,7 +174,7 @@ bool Trunks::OnArrival(ConnectionId id, const Trunk::Arrival& arrival,
   if (state == trunks_.end()) return true;  // it was what made room
   const ConnectionId lane = connections_.NewId();
   Trunk& trunk = *state->second.trunk;
-  state->second.deadline = kNever;
+  state->second.deadline = kNoDeadline;
   trunk_of_[lane] = id;
   const int64_t until = now + shared_.options.limits.retry_ns;
   connections_.AddLane(lane, trunk.AcceptLane(arrival.number, lane),
@@ -222,7 +222,7 @@ bool Trunks::RunTimers(int64_t now) {
     } else {
       // TRK6. Each of its lanes has a deadline of its own.
       state.trunk->Retire();
-      state.deadline = kNever;
+      state.deadline = kNoDeadline;
     }
   }
   for (const ConnectionId id : due) {
@@ -236,7 +236,7 @@ bool Trunks::RunTimers(int64_t now) {
 }
 
 int64_t Trunks::NextTimer() const {
-  int64_t next = kNever;
+  int64_t next = kNoDeadline;
   for (const auto& [id, state] : trunks_) next = std::min(next, state.deadline);
   return next;
 }
