@@ -2,7 +2,6 @@
 #include "api/wiring/adapter.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,10 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "api/wiring/node_tls.h"
+#include "api/wiring/shared_adapters.h"
 #include "log/base/clock.h"
-#include "log/base/mutex.h"
 #include "log/base/status_macros.h"
-#include "replication/fabric/shared/shared_adapter.h"
 #include "replication/fabric/tcp/socket.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
 #include "replication/fabric/verbs/adapter_choice.h"
@@ -41,39 +39,6 @@ absl::StatusOr<std::string> ChooseSource(
     if (why.ok()) why = host.status();
   }
   return why;
-}
-
-// What distinguishes the adapters of a process.
-std::string KeyOf(const quorum::ClusterConfiguration& cluster, NodeId near) {
-  std::string key =
-      absl::StrCat(cluster.cluster_id.ToString(), " ", near.value);
-  if (cluster.encryption) {
-    absl::StrAppend(&key, " ", cluster.encryption->certificate_file, " ",
-                    cluster.encryption->key_file, " ",
-                    cluster.encryption->authorities_file);
-  }
-  return key;
-}
-
-// A share of this process's adapter, which is opened if there is none.
-absl::StatusOr<std::unique_ptr<fabric::Fabric>> OpenShare(
-    const quorum::ClusterConfiguration& cluster, NodeId near) {
-  // Neither is ever destroyed: a log may be closed after main.
-  static Mutex& mutex = *new Mutex();
-  static auto& adapters =
-      *new std::map<std::string, std::weak_ptr<fabric::SharedAdapter>>();
-  static EntropyRandom& random = *new EntropyRandom();
-  const MutexLock lock(mutex);
-  std::weak_ptr<fabric::SharedAdapter>& kept = adapters[KeyOf(cluster, near)];
-  std::shared_ptr<fabric::SharedAdapter> adapter = kept.lock();
-  if (adapter == nullptr) {
-    ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<fabric::Fabric> opened,
-                             OpenAdapter(cluster, near, random));
-    adapter = std::make_shared<fabric::SharedAdapter>(std::move(opened),
-                                                      Clock::Real());
-    kept = adapter;
-  }
-  return adapter->AddShare();
 }
 
 int64_t PatienceOf(const AdapterOptions& options, int64_t of_the_fabric) {
@@ -126,7 +91,8 @@ absl::StatusOr<std::unique_ptr<Connectivity>> Connectivity::Open(
     const quorum::ClusterConfiguration& cluster, NodeId near) {
   auto made = std::make_unique<Connectivity>();
   if (cluster.fabric == quorum::ClusterFabric::kTcp) {
-    ALPHEUS_ASSIGN_OR_RETURN(made->fabric, OpenShare(cluster, near));
+    ALPHEUS_ASSIGN_OR_RETURN(
+        made->fabric, SharedAdapters::OfProcess().AddShare(cluster, near));
   } else {
     ALPHEUS_ASSIGN_OR_RETURN(made->fabric,
                              OpenAdapter(cluster, near, made->random));

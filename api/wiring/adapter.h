@@ -70,8 +70,8 @@ struct Connectivity {
   EntropyRandom random;
   std::unique_ptr<fabric::Fabric> fabric;
 
-  // Over TCP, all logs of this process that belong to one cluster, as one
-  // member, share an adapter (shared_adapter.h). Errors: as OpenAdapter.
+  // Over TCP, the logs of this process share adapters (shared_adapters.h).
+  // Errors: as OpenAdapter.
   static absl::StatusOr<std::unique_ptr<Connectivity>> Open(
       const quorum::ClusterConfiguration& cluster, NodeId near);
 };

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "absl/cleanup/cleanup.h"
+
 namespace alpheus::fabric {
 
 class SharedAdapter::Share final : public Fabric {
@@ -30,7 +32,9 @@ class SharedAdapter::Share final : public Fabric {
   absl::Status Close(ConnectionId connection) override;
   absl::Status Post(ConnectionId connection,
                     const WorkRequest& request) override {
-    return adapter().Post(connection, request);
+    absl::Status posted = adapter().Post(connection, request);
+    if (posted.ok()) hub_->ExpectNoLonger(*this);
+    return posted;
   }
   absl::Status PostReceive(ConnectionId connection, WorkId work,
                            LocalBytes into) override {
@@ -39,7 +43,12 @@ class SharedAdapter::Share final : public Fabric {
   size_t Poll(std::span<Completion> completions,
               std::vector<ConnectionEvent>* events) override;
   bool RunTurn() override { return adapter().RunTurn(); }
-  bool sends_for_waiters() const override { return ExpectsOthers(); }
+  // The caller has posted. A watcher that does not wait in the adapter yet
+  // sends when it does (SHA3).
+  bool sends_for_waiters() const override {
+    if (hub_->watcher_waits_.load()) return false;
+    return ExpectsOthers() || hub_->watcher_gathers_.load();
+  }
   void WaitForActivity(Deadline deadline) override;
   void Wake() override;
 
@@ -85,6 +94,11 @@ class SharedAdapter::Share final : public Fabric {
 
 std::unique_ptr<Fabric> SharedAdapter::AddShare() {
   return std::make_unique<Share>(shared_from_this());
+}
+
+size_t SharedAdapter::shares() const {
+  const MutexLock lock(mutex_);
+  return shares_.size();
 }
 
 SharedAdapter::Share::Share(std::shared_ptr<SharedAdapter> hub)
@@ -223,8 +237,10 @@ void SharedAdapter::Share::WaitForActivity(Deadline deadline) {
 }
 
 bool SharedAdapter::Share::SleepOrWatch(uint64_t wakes, Deadline deadline) {
+  bool has_sent = false;
   for (;;) {
     uint32_t seen = 0;
+    bool sends = false;
     {
       const MutexLock lock(hub_->mutex_);
       if (HasReason(wakes) || deadline.HasPassed(hub_->clock_.NowNanos())) {
@@ -234,8 +250,17 @@ bool SharedAdapter::Share::SleepOrWatch(uint64_t wakes, Deadline deadline) {
         hub_->watcher_ = this;
         return true;
       }
-      ++sleeping_;
-      seen = word_->load(std::memory_order_relaxed);
+      // SHA3. The watcher has sent what it will.
+      sends = !has_sent && hub_->watcher_waits_.load();
+      if (!sends) {
+        ++sleeping_;
+        seen = word_->load(std::memory_order_relaxed);
+      }
+    }
+    if (sends) {
+      hub_->HandOver();
+      has_sent = true;
+      continue;
     }
     hub_->waiter_.Wait(*word_, seen, deadline);
     const MutexLock lock(hub_->mutex_);
@@ -345,6 +370,8 @@ void SharedAdapter::ExpectNoLonger(Share& share) {
 }
 
 void SharedAdapter::AwaitOthers(const Share& share) {
+  watcher_gathers_.store(true);
+  const absl::Cleanup ends = [this] { watcher_gathers_.store(false); };
   for (int round = 0; expected_.load(std::memory_order_relaxed) > 0; ++round) {
     if (share.has_news_.load(std::memory_order_relaxed)) return;
     if (waiter_.Spin(round)) continue;

@@ -19,8 +19,8 @@
 //
 // Threads that were woken tend to post and to wait again soon. So the watcher
 // lets them run before it sends what all have posted, and a thread that expects
-// others leaves the sending to the watcher. Where they don't come that costs a
-// few yields, once.
+// others, or a watcher that does, leaves the sending to it. Where they don't
+// come that costs a few yields, once.
 //
 // Invariants:
 //   SHA1. A share gets the completions and events of its own connections, in
@@ -28,8 +28,9 @@
 //   SHA2. While a thread sleeps at a share, another thread keeps watch, or was
 //         woken to do so. So what arrives is taken.
 //   SHA3. What a share has posted is sent by the next Poll without room for
-//         completions, by the second one with room, or by the wait, of any of
-//         its threads.
+//         completions, and by the next wait at the latest, of any of its
+//         threads. A thread that leaves it to its wait does so only while the
+//         watcher, or the next one, has yet to send (sends_for_waiters).
 //   SHA4. When a share is destroyed its connections are closed and its regions
 //         deregistered (FB5 of fabric.h).
 //   SHA5. A Wake of a share ends a wait at that share, of now or later.
@@ -71,6 +72,8 @@ class SharedAdapter : public std::enable_shared_from_this<SharedAdapter> {
 
   // Returns a new share, which keeps this alive.
   std::unique_ptr<Fabric> AddShare();
+  // Returns how many shares there are.
+  size_t shares() const;
 
  private:
   class Share;
@@ -96,7 +99,7 @@ class SharedAdapter : public std::enable_shared_from_this<SharedAdapter> {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Wake(const Words& words);
   void Expect(Share& share) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ExpectNoLonger(Share& share) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ExpectNoLonger(Share& share);
   // Lets threads run that are expected to post (SHA6).
   void AwaitOthers(const Share& share);
   // Waits in the adapter for all, until the share has something or the deadline
@@ -114,14 +117,19 @@ class SharedAdapter : public std::enable_shared_from_this<SharedAdapter> {
   std::array<Completion, 64> completions_ ABSL_GUARDED_BY(turn_mutex_);
   std::vector<ConnectionEvent> events_ ABSL_GUARDED_BY(turn_mutex_);
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::set<Share*> shares_ ABSL_GUARDED_BY(mutex_);
   std::map<ConnectionId, Share*> owners_ ABSL_GUARDED_BY(mutex_);
   Share* listener_ ABSL_GUARDED_BY(mutex_) = nullptr;
   Share* watcher_ ABSL_GUARDED_BY(mutex_) = nullptr;  // a thread of it watches
-  bool watcher_waits_ ABSL_GUARDED_BY(mutex_) = false;  // in the adapter
-  // Number of shares whose threads were woken and have not waited since.
+  // It waits in the adapter. Written under the lock.
+  std::atomic<bool> watcher_waits_{false};
+  // Number of shares whose threads were woken, and have neither posted nor
+  // waited since.
   std::atomic<int> expected_{0};
+  // The watcher awaits those. What was posted before this ends is sent later,
+  // by this watcher or the next one.
+  std::atomic<bool> watcher_gathers_{false};
 };
 
 }  // namespace alpheus::fabric

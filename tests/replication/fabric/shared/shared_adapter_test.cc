@@ -21,6 +21,7 @@
 #include "log/base/clock.h"
 #include "tests/replication/fabric/conformance.h"
 #include "tests/replication/fabric/shared/shared_world.h"
+#include "tests/support/fixtures/patience.h"
 
 namespace alpheus::testing {
 namespace {
@@ -78,6 +79,8 @@ class FedFabric final : public Fabric {
   }
   absl::Status Post(ConnectionId /*connection*/,
                     const fabric::WorkRequest& /*request*/) override {
+    const std::lock_guard lock(mutex_);
+    ++unsent_;
     return absl::OkStatus();
   }
   absl::Status PostReceive(ConnectionId /*connection*/, WorkId /*work*/,
@@ -88,6 +91,7 @@ class FedFabric final : public Fabric {
               std::vector<ConnectionEvent>* events) override {
     const std::lock_guard lock(mutex_);
     ++polls_;
+    SendAll();
     events->insert(events->end(), events_.begin(), events_.end());
     events_.clear();
     size_t count = 0;
@@ -101,7 +105,7 @@ class FedFabric final : public Fabric {
   void WaitForActivity(Deadline /*deadline*/) override {
     std::unique_lock lock(mutex_);
     ++waits_;
-    changed_.notify_all();
+    SendAll();
     changed_.wait(lock, [this] {
       return !fed_.empty() || !events_.empty() || is_woken_;
     });
@@ -124,6 +128,11 @@ class FedFabric final : public Fabric {
     }
     changed_.notify_all();
   }
+  // One that waits in this sleeps on.
+  void FeedUnnoticed(ConnectionId connection, WorkId work) {
+    const std::lock_guard lock(mutex_);
+    fed_.push_back({.connection = connection, .work = work});
+  }
   void FeedEvent(ConnectionEvent event) {
     const std::lock_guard lock(mutex_);
     events_.push_back(std::move(event));
@@ -134,6 +143,11 @@ class FedFabric final : public Fabric {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return waits_ > 0; });
   }
+  // Returns true once all that was posted is sent, false if it is not.
+  bool AwaitNothingUnsent() {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kPatience, [this] { return unsent_ == 0; });
+  }
   int polls() {
     const std::lock_guard lock(mutex_);
     return polls_;
@@ -143,6 +157,11 @@ class FedFabric final : public Fabric {
   std::vector<RegionKey> deregistered;
 
  private:
+  void SendAll() {
+    unsent_ = 0;
+    changed_.notify_all();
+  }
+
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Completion> fed_;
@@ -150,6 +169,7 @@ class FedFabric final : public Fabric {
   bool is_woken_ = false;
   int waits_ = 0;
   int polls_ = 0;
+  int unsent_ = 0;  // work
   uint64_t keys_ = 0;
   uint64_t connections_ = 0;
 };
@@ -332,6 +352,54 @@ TEST_F(SharedAdapterTest, WorkWaitsForThoseThatWereWoken) {
   EXPECT_FALSE(b.share->sends_for_waiters());
   fed_->Feed(b.connection, WorkId(2));
   waits.join();
+}
+
+// SHA3. The watcher has sent what it will, and sleeps on.
+TEST_F(SharedAdapterTest, ThreadThatSleepsBesideAWatcherHasSent) {
+  User a = Connect();
+  User b = Connect();
+  std::thread watches([&] { a.share->WaitForActivity(Deadline()); });
+  fed_->AwaitWaiter();
+  ASSERT_TRUE(b.share->Post(b.connection, {}).ok());
+  EXPECT_FALSE(b.share->sends_for_waiters());
+  std::thread sleeps([&] { b.share->WaitForActivity(Deadline()); });
+  EXPECT_TRUE(fed_->AwaitNothingUnsent());
+  b.share->Wake();
+  sleeps.join();
+  a.share->Wake();
+  watches.join();
+}
+
+// SHA3. The watcher sleeps on, though another thread woke one that is expected.
+TEST_F(SharedAdapterTest, WorkIsNotLeftToAWatcherThatHasSent) {
+  User a = Connect();
+  User b = Connect();
+  User c = Connect();
+  std::thread watches([&] { a.share->WaitForActivity(Deadline()); });
+  fed_->AwaitWaiter();
+  ASSERT_TRUE(c.share->Post(c.connection, {}).ok());
+  std::thread sleeps([&] { c.share->WaitForActivity(Deadline()); });
+  EXPECT_TRUE(fed_->AwaitNothingUnsent());
+  fed_->FeedUnnoticed(c.connection, WorkId(1));
+  EXPECT_FALSE(b.HasAny());
+  sleeps.join();
+  EXPECT_FALSE(b.share->sends_for_waiters());
+  EXPECT_EQ(c.Take(1), std::vector{WorkId(1)});
+  a.share->Wake();
+  watches.join();
+}
+
+// SHA6. A thread that was woken and has posted is not waited for.
+TEST_F(SharedAdapterTest, ThreadThatHasPostedIsExpectedNoLonger) {
+  User a = Connect();
+  User b = Connect();
+  std::thread watches([&] { EXPECT_EQ(a.Take(1), std::vector{WorkId(1)}); });
+  fed_->AwaitWaiter();
+  fed_->Feed(a.connection, WorkId(1));
+  watches.join();
+  ASSERT_TRUE(b.share->sends_for_waiters());
+  ASSERT_TRUE(a.share->Post(a.connection, {}).ok());
+  EXPECT_FALSE(b.share->sends_for_waiters());
 }
 
 // SHA4.
