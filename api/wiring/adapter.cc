@@ -2,8 +2,8 @@
 #include "api/wiring/adapter.h"
 
 #include <algorithm>
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,36 +43,39 @@ absl::StatusOr<std::string> ChooseSource(
   return why;
 }
 
-// What distinguishes the adapters of a process.
-std::string KeyOf(const quorum::ClusterConfiguration& cluster, NodeId near) {
-  std::string key =
-      absl::StrCat(cluster.cluster_id.ToString(), " ", near.value);
-  if (cluster.encryption) {
-    absl::StrAppend(&key, " ", cluster.encryption->certificate_file, " ",
-                    cluster.encryption->key_file, " ",
-                    cluster.encryption->authorities_file);
+// An adapter of this process that logs share, and what it was opened with
+// (SHR1). The cluster's key is not part of that: logs prove it by themselves.
+struct KeptAdapter {
+  Uuid cluster_id;
+  NodeId near;
+  std::optional<quorum::NodeEncryption> encryption;
+  std::weak_ptr<fabric::SharedAdapter> adapter;
+
+  bool IsFor(const quorum::ClusterConfiguration& cluster, NodeId node) const {
+    const bool is_same_process =
+        cluster_id == cluster.cluster_id && near == node;
+    return is_same_process && encryption == cluster.encryption;
   }
-  return key;
-}
+};
 
 // A share of this process's adapter, which is opened if there is none.
 absl::StatusOr<std::unique_ptr<fabric::Fabric>> OpenShare(
     const quorum::ClusterConfiguration& cluster, NodeId near) {
   // Neither is ever destroyed: a log may be closed after main.
   static Mutex& mutex = *new Mutex();
-  static auto& adapters =
-      *new std::map<std::string, std::weak_ptr<fabric::SharedAdapter>>();
+  static auto& all = *new std::vector<KeptAdapter>();
   static EntropyRandom& random = *new EntropyRandom();
   const MutexLock lock(mutex);
-  std::weak_ptr<fabric::SharedAdapter>& kept = adapters[KeyOf(cluster, near)];
-  std::shared_ptr<fabric::SharedAdapter> adapter = kept.lock();
-  if (adapter == nullptr) {
-    ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<fabric::Fabric> opened,
-                             OpenAdapter(cluster, near, random));
-    adapter = std::make_shared<fabric::SharedAdapter>(std::move(opened),
-                                                      Clock::Real());
-    kept = adapter;
+  for (const KeptAdapter& one : all) {
+    if (!one.IsFor(cluster, near)) continue;
+    if (const auto adapter = one.adapter.lock()) return adapter->AddShare();
   }
+  std::erase_if(all, [](const auto& one) { return one.adapter.expired(); });
+  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<fabric::Fabric> opened,
+                           OpenAdapter(cluster, near, random));
+  const auto adapter =
+      std::make_shared<fabric::SharedAdapter>(std::move(opened), Clock::Real());
+  all.push_back({cluster.cluster_id, near, cluster.encryption, adapter});
   return adapter->AddShare();
 }
 

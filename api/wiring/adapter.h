@@ -5,6 +5,9 @@
 // without being named: it has the address of this process's member, or reaches
 // the first member that can be reached.
 //
+// Invariants:
+//   SHR1. Logs share an adapter only if each would open the same one: of one
+//         cluster, as one member, with the same files of certificates.
 // Thread safety: pure, except for questions to the system; may block for some
 // seconds while it looks for a route to members.
 #ifndef ALPHEUS_API_WIRING_ADAPTER_H_
@@ -70,8 +73,8 @@ struct Connectivity {
   EntropyRandom random;
   std::unique_ptr<fabric::Fabric> fabric;
 
-  // Over TCP, all logs of this process that belong to one cluster, as one
-  // member, share an adapter (shared_adapter.h). Errors: as OpenAdapter.
+  // Over TCP, logs of this process share an adapter (SHR1, shared_adapter.h).
+  // Errors: as OpenAdapter.
   static absl::StatusOr<std::unique_ptr<Connectivity>> Open(
       const quorum::ClusterConfiguration& cluster, NodeId near);
 };

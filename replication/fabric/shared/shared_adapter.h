@@ -31,7 +31,8 @@
 //         completions, by the second one with room, or by the wait, of any of
 //         its threads.
 //   SHA4. When a share is destroyed its connections are closed and its regions
-//         deregistered (FB5 of fabric.h).
+//         deregistered (FB5 of fabric.h). If it listened, peers that want to
+//         connect are rejected from then on.
 //   SHA5. A Wake of a share ends a wait at that share, of now or later.
 //   SHA6. A thread that waits for others to post does so for kYieldsMax yields
 //         at most, and does not wait again for those who did not come.

@@ -154,7 +154,9 @@ class TcpFabric final : public Fabric, private Trunks::Connections {
                const std::string& peer, std::optional<std::string> private_data,
                Deadline deadline) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void MakeRoom() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void PrepareForPeer(int64_t now) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    AskForTls(now);
     MakeRoomForUnauthenticated();
   }
   bool OnReady(ConnectionId id, int64_t now) override

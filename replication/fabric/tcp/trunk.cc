@@ -2,11 +2,10 @@
 #include "replication/fabric/tcp/trunk.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "replication/fabric/tcp/lane.h"
-#include "replication/fabric/tcp/words.h"
+#include "replication/fabric/tcp/wire.h"
 
 namespace alpheus::fabric::tcp {
 namespace {
@@ -71,9 +70,18 @@ void Trunk::CloseLane(ConnectionId connection) {
   const auto found = lanes_.find(connection);
   if (found == lanes_.end()) return;
   EndSending(found->second);
-  if (!found->second.is_readable) --unreadable_;
+  SetReadable(found->second, true);
+  if (found->second.is_sender) std::erase(senders_, connection);
   owners_.erase(found->second.number);
   lanes_.erase(found);
+}
+
+// The poller hears of it at once: perhaps nothing is sent for a while.
+void Trunk::SetReadable(LaneState& state, bool is_readable) {
+  if (state.is_readable == is_readable) return;
+  state.is_readable = is_readable;
+  unreadable_ += is_readable ? -1 : 1;
+  Watch();
 }
 
 // --- Sending ----------------------------------------------------------------
@@ -105,22 +113,28 @@ IoResult Trunk::Send(ConnectionId connection, LaneState& state,
   size_t bytes = 0;
   for (const iovec& piece : from) bytes += piece.iov_len;
   bytes = std::min<size_t>(bytes, kFrameBytesMax);
+  ReserveFrame(bytes);
+  if (!std::exchange(state.is_sender, true)) senders_.push_back(connection);
   AppendFrame(state.number, static_cast<uint32_t>(bytes));
-  const size_t at = out_.size();
-  out_.resize(at + bytes);
-  size_t copied = 0;
+  size_t left = bytes;
   for (const iovec& piece : from) {
-    const size_t part = std::min(piece.iov_len, bytes - copied);
-    if (part == 0) break;
-    std::memcpy(out_.data() + at + copied, piece.iov_base, part);
-    copied += part;
+    const auto* const begin = static_cast<const std::byte*>(piece.iov_base);
+    const size_t part = std::min(piece.iov_len, left);
+    out_.insert(out_.end(), begin, begin + part);
+    left -= part;
   }
   appended_ += bytes;
   state.end_position = appended_;
-  if (senders_.empty() || senders_.back() != connection) {
-    senders_.push_back(connection);
-  }
   return {.outcome = IoOutcome::kSome, .bytes = bytes};
+}
+
+// Where memory runs out no half of a frame may be left.
+void Trunk::ReserveFrame(size_t bytes) {
+  const size_t needed = out_.size() + kFrameHeaderBytes + bytes;
+  if (needed > out_.capacity()) {
+    out_.reserve(std::max(needed, 2 * out_.capacity()));
+  }
+  senders_.reserve(lanes_.size());
 }
 
 void Trunk::AwaitRoom(ConnectionId connection) {
@@ -148,12 +162,15 @@ bool Trunk::Flush() {
     out_.erase(out_.begin(), out_.begin() + static_cast<int64_t>(out_sent_));
     out_sent_ = 0;
   }
+  if (!stream_->has_unsent()) sent_ = taken_;
   return stream_->sent_bytes() > before;
 }
 
 std::vector<ConnectionId> Trunk::TakeSenders() {
   std::vector<ConnectionId> senders = senders_;
-  if (!has_unsent()) senders_.clear();
+  if (has_unsent()) return senders;
+  for (const ConnectionId sender : senders_) Find(sender)->is_sender = false;
+  senders_.clear();
   return senders;
 }
 
@@ -172,7 +189,7 @@ void Trunk::Watch() {
 
 bool Trunk::Take(std::span<const std::byte> bytes,
                  absl::FunctionRef<void(const Arrival&)> give) {
-  while (!bytes.empty()) {
+  while (!bytes.empty() && is_open()) {
     if (in_left_ == 0) {
       const size_t part =
           std::min(bytes.size(), header_.size() - header_bytes_);
@@ -189,9 +206,9 @@ bool Trunk::Take(std::span<const std::byte> bytes,
     in_left_ -= static_cast<uint32_t>(part.size());
     const ConnectionId owner = Owner(in_lane_);
     // A lane that is closed here drops what was on its way (TRK2).
-    if (owner != ConnectionId()) {
-      give({.number = in_lane_, .connection = owner, .bytes = part});
-    }
+    if (owner == ConnectionId()) continue;
+    Find(owner)->has_heard = true;
+    give({.number = in_lane_, .connection = owner, .bytes = part});
   }
   return true;
 }
@@ -212,7 +229,10 @@ bool Trunk::OnFrame(absl::FunctionRef<void(const Arrival&)> give) {
   }
   const ConnectionId owner = Owner(in_lane_);
   if (in_left_ == 0 && owner != ConnectionId()) {
-    give({.number = in_lane_, .connection = owner, .is_end = true});
+    give({.number = in_lane_,
+          .connection = owner,
+          .is_end = true,
+          .is_answered = Find(owner)->has_heard});
   }
   return true;
 }
