@@ -108,7 +108,9 @@ SharedAdapter::Share::~Share() {
   for (const ConnectionId id : connections) {
     Close(id).IgnoreError();
   }
-  for (const RegionKey key : keys) adapter().Deregister(key).IgnoreError();
+  for (const RegionKey key : keys) {
+    adapter().Deregister(key).IgnoreError();
+  }
   const MutexLock turn(hub_->turn_mutex_);
   const MutexLock lock(hub_->mutex_);
   hub_->ExpectNoLonger(*this);

@@ -135,7 +135,7 @@ class TcpFabric final : public Fabric, private Trunks::Connections {
   void Add(Descriptor socket, std::string peer,
            std::optional<std::string> private_data, Deadline deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  ConnectionMap::iterator Erase(ConnectionMap::iterator entry, int64_t now)
+  ConnectionMap::iterator Erase(ConnectionMap::iterator entry)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Receives from the connection, or the trunk, that is watched under this
   // number.

@@ -86,16 +86,8 @@ void Trunks::OnSilence(ConnectionId connection) {
   trunks_.at(found->second).trunk->Retire();
 }
 
-// A trunk without lanes goes: at once at the side that made it, a little later
-// at the other side, where a new lane may be on its way.
-void Trunks::OnForgotten(ConnectionId connection, int64_t now) {
-  const auto found = trunk_of_.find(connection);
-  if (found == trunk_of_.end()) return;
-  State& state = trunks_.at(found->second);
-  trunk_of_.erase(found);
-  if (state.trunk->lanes() > 0) return;
-  state.deadline =
-      state.trunk->connects() ? now : now + shared_.options.limits.retry_ns;
+void Trunks::OnForgotten(ConnectionId connection) {
+  trunk_of_.erase(connection);
 }
 
 // --- Receiving --------------------------------------------------------------
@@ -218,7 +210,22 @@ bool Trunks::OnNewLane(ConnectionId id, uint32_t number, int64_t now) {
 // --- Sending ----------------------------------------------------------------
 
 void Trunks::Send(int64_t now) {
-  for (auto& [id, state] : trunks_) SendOne(state, now);
+  for (auto& [id, state] : trunks_) {
+    SendOne(state, now);
+    EndIfEmpty(state, now);
+  }
+}
+
+// A trunk without lanes goes: at once at the side that made it, a little later
+// at the other side, where a new lane may be on its way. Its connections may be
+// there still, which are broken.
+void Trunks::EndIfEmpty(State& state, int64_t now) {
+  if (state.trunk->lanes() > 0) return;
+  if (state.trunk->connects()) {
+    state.deadline = std::min(state.deadline, now);
+  } else if (state.deadline == kNoDeadline) {
+    state.deadline = now + shared_.options.limits.retry_ns;
+  }
 }
 
 void Trunks::SendOne(State& state, int64_t now) {
@@ -313,8 +320,9 @@ bool Trunks::End(ConnectionId id, int64_t now) {
     if (trunk == id) lanes.push_back(connection);
   }
   for (const ConnectionId lane : lanes) trunk_of_.erase(lane);
-  for (const ConnectionId lane : lanes) connections_.OnEnd(lane, now);
-  return !lanes.empty();
+  bool moved = false;
+  for (const ConnectionId lane : lanes) moved |= connections_.OnEnd(lane, now);
+  return moved;
 }
 
 void Trunks::NoteRejected(const Trunk& trunk, UnauthenticatedEnd why,

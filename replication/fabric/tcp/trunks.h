@@ -84,7 +84,7 @@ class Trunks {
   // timed out (TRK6); that it is no more.
   void OnEstablished(ConnectionId connection);
   void OnSilence(ConnectionId connection);
-  void OnForgotten(ConnectionId connection, int64_t now);
+  void OnForgotten(ConnectionId connection);
 
   // ---- Sockets
 
@@ -137,7 +137,8 @@ class Trunks {
   bool OnArrival(ConnectionId id, const Trunk::Arrival& arrival, int64_t now);
   bool OnNewLane(ConnectionId id, uint32_t number, int64_t now);
   void SendOne(State& state, int64_t now);
-  // Returns true if it had connections.
+  void EndIfEmpty(State& state, int64_t now);
+  // Returns true if a connection has ended.
   bool End(ConnectionId id, int64_t now);
   void NoteRejected(const Trunk& trunk, UnauthenticatedEnd why,
                     std::string_view detail);

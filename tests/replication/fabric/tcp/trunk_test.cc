@@ -153,9 +153,10 @@ TEST_F(TrunkTest, SocketIsClosedAfterItsLastLane) {
   }));
 }
 
-// TRK6.
+// TRK6. The other connection, which asks the peer later, is not given up yet.
 TEST_F(TrunkTest, ConnectionAfterSilenceGetsASocketOfItsOwn) {
   const Ends first = ConnectAgain();
+  ConnectAgain();
   world_.Cut(0, 1);
   ASSERT_TRUE(
       fabric(0).PostWrite(first.here, WorkId(1), Local(0, 0, 64), At(0)).ok());
@@ -166,6 +167,17 @@ TEST_F(TrunkTest, ConnectionAfterSilenceGetsASocketOfItsOwn) {
   Connect();
   EXPECT_EQ(fabric(0).counters().sockets, calls + 1);
   completions_[0].clear();
+  ExpectWorks();
+}
+
+// The side that connects ends a socket whose connections have all ended, before
+// its application closes them: the peer would end it a little later.
+TEST_F(TrunkTest, SocketWhoseConnectionsAreBrokenTakesNoFurtherOne) {
+  const Ends first = ConnectAgain();
+  ASSERT_TRUE(fabric(1).Close(first.there).ok());
+  ASSERT_TRUE(Await(0, Kind::kDisconnected));
+  EXPECT_TRUE(Until([&] { return fabric(0).counters().sockets == 0; }));
+  ConnectAgain();
   ExpectWorks();
 }
 
