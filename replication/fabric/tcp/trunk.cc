@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "replication/fabric/tcp/lane.h"
 #include "replication/fabric/tcp/wire.h"
 
@@ -102,7 +103,12 @@ void Trunk::EndSending(LaneState& state) {
 IoResult Trunk::Send(ConnectionId connection, LaneState& state,
                      std::span<iovec> from) {
   if (!is_ready()) return {};
-  if (!has_room()) {
+  size_t bytes = 0;
+  for (const iovec& piece : from) bytes += piece.iov_len;
+  const bool is_long = bytes >= kLongBytesMin;
+  // TRK3. Short ones have room beside those that wait.
+  const bool is_its_turn = waiting_.empty() || connection == next_;
+  if (!has_room() || (is_long && !is_its_turn)) {
     AwaitRoom(connection);
     return {};
   }
@@ -110,11 +116,22 @@ IoResult Trunk::Send(ConnectionId connection, LaneState& state,
     state.number = ++last_lane_;
     owners_[state.number] = connection;
   }
-  size_t bytes = 0;
-  for (const iovec& piece : from) bytes += piece.iov_len;
+  ReserveFrame(std::min<size_t>(bytes, kFrameBytesMax));
+  if (is_long) {
+    const size_t sent = SendLong(state, from);
+    if (sent > 0) {
+      NoteSender(connection, state);
+      return {.outcome = IoOutcome::kSome, .bytes = sent};
+    }
+    // The socket is full. The lane has a place behind others by one frame.
+    const bool has_place = unsent() == 0 || state.end_position > taken_;
+    if (has_place) {
+      AwaitRoom(connection);
+      return {};
+    }
+  }
+  NoteSender(connection, state);
   bytes = std::min<size_t>(bytes, kFrameBytesMax);
-  ReserveFrame(bytes);
-  if (!std::exchange(state.is_sender, true)) senders_.push_back(connection);
   AppendFrame(state.number, static_cast<uint32_t>(bytes));
   size_t left = bytes;
   for (const iovec& piece : from) {
@@ -126,6 +143,83 @@ IoResult Trunk::Send(ConnectionId connection, LaneState& state,
   appended_ += bytes;
   state.end_position = appended_;
   return {.outcome = IoOutcome::kSome, .bytes = bytes};
+}
+
+size_t Trunk::SendLong(LaneState& state, std::span<const iovec> from) {
+  struct Frame {
+    std::array<std::byte, kFrameHeaderBytes> header;
+    size_t bytes = 0;
+    size_t pieces_end = 0;
+  };
+  const size_t queued = unsent();
+  absl::InlinedVector<iovec, 128> pieces;
+  if (queued > 0) pieces.push_back({out_.data() + out_sent_, queued});
+  size_t at_piece = pieces.size();
+  size_t bytes = 0;
+  for (const iovec& piece : from) bytes += piece.iov_len;
+  std::array<Frame, kLongFramesMax> all_frames;
+  size_t count = 0;
+  size_t used = 0;  // of the first of `from`
+  for (; count < all_frames.size() && bytes > 0; ++count) {
+    Frame& frame = all_frames[count];
+    frame.bytes = std::min<size_t>(bytes, kFrameBytesMax);
+    frame.header = TwoWords(state.number, static_cast<uint32_t>(frame.bytes));
+    pieces.push_back({frame.header.data(), frame.header.size()});
+    for (size_t left = frame.bytes; left > 0;) {
+      const iovec& piece = from.front();
+      const size_t part = std::min(piece.iov_len - used, left);
+      pieces.push_back({static_cast<std::byte*>(piece.iov_base) + used, part});
+      left -= part;
+      used += part;
+      if (used < piece.iov_len) continue;
+      from = from.subspan(1);
+      used = 0;
+    }
+    bytes -= frame.bytes;
+    frame.pieces_end = pieces.size();
+  }
+  const IoResult result =
+      stream_->Send(std::span<iovec>(pieces.data(), pieces.size()));
+  if (result.outcome != IoOutcome::kSome) return 0;
+  const size_t of_queue = std::min(result.bytes, queued);
+  out_sent_ += of_queue;
+  DropSent();
+  size_t taken = result.bytes - of_queue;
+  size_t sent = 0;
+  for (const Frame& frame : std::span(all_frames).first(count)) {
+    if (taken == 0) break;
+    sent += frame.bytes;
+    appended_ += kFrameHeaderBytes + frame.bytes;
+    state.end_position = appended_;
+    for (; at_piece < frame.pieces_end; ++at_piece) {
+      const iovec& piece = pieces[at_piece];
+      const auto* const begin = static_cast<const std::byte*>(piece.iov_base);
+      const size_t gone = std::min(taken, piece.iov_len);
+      out_.insert(out_.end(), begin + gone, begin + piece.iov_len);
+      taken -= gone;
+    }
+  }
+  NoteTaken(result.bytes);
+  return sent;
+}
+
+void Trunk::NoteSender(ConnectionId connection, LaneState& state) {
+  if (!std::exchange(state.is_sender, true)) senders_.push_back(connection);
+}
+
+void Trunk::NoteTaken(size_t bytes) {
+  taken_ += bytes;
+  if (!stream_->has_unsent()) sent_ = taken_;
+}
+
+void Trunk::DropSent() {
+  if (unsent() == 0) {
+    out_.clear();
+    out_sent_ = 0;
+  } else if (out_sent_ >= kUnsentBytesMax) {
+    out_.erase(out_.begin(), out_.begin() + static_cast<int64_t>(out_sent_));
+    out_sent_ = 0;
+  }
 }
 
 // Where memory runs out no half of a frame may be left.
@@ -145,25 +239,20 @@ void Trunk::AwaitRoom(ConnectionId connection) {
 
 bool Trunk::Flush() {
   if (!is_open() || !is_ready()) return false;
-  const uint64_t before = stream_->sent_bytes();
   if (stream_->has_unsent()) stream_->Flush();
+  NoteTaken(0);
   while (unsent() > 0) {
     iovec piece{out_.data() + out_sent_, unsent()};
     const IoResult result = stream_->Send({&piece, 1});
     // The end is found by receiving, after the peer's last bytes.
     if (result.outcome != IoOutcome::kSome) break;
     out_sent_ += result.bytes;
-    taken_ += result.bytes;
+    NoteTaken(result.bytes);
   }
-  if (unsent() == 0) {
-    out_.clear();
-    out_sent_ = 0;
-  } else if (out_sent_ >= kUnsentBytesMax) {
-    out_.erase(out_.begin(), out_.begin() + static_cast<int64_t>(out_sent_));
-    out_sent_ = 0;
-  }
-  if (!stream_->has_unsent()) sent_ = taken_;
-  return stream_->sent_bytes() > before;
+  DropSent();
+  const uint64_t before =
+      std::exchange(noted_sent_bytes_, stream_->sent_bytes());
+  return noted_sent_bytes_ > before;
 }
 
 std::vector<ConnectionId> Trunk::TakeSenders() {
@@ -174,11 +263,13 @@ std::vector<ConnectionId> Trunk::TakeSenders() {
   return senders;
 }
 
-ConnectionId Trunk::TakeWaiting() {
-  if (waiting_.empty() || !has_room()) return {};
-  const ConnectionId next = waiting_.front();
+bool Trunk::LetNextSend(absl::FunctionRef<bool(ConnectionId)> send) {
+  if (waiting_.empty() || !has_room()) return false;
+  next_ = waiting_.front();
   waiting_.pop_front();
-  return next;
+  const bool moved = send(next_);
+  next_ = {};
+  return moved;
 }
 
 void Trunk::Watch() {

@@ -4,7 +4,8 @@
 // Idea: a system call for each connection is what many logs between the same
 // two hosts cost. A trunk has a lane for each connection. What the connections
 // send is gathered, and leaves in one call; what comes in one call may be for
-// all of them.
+// all of them. Long messages are not copied for that: they leave from where
+// they are, behind what was gathered.
 //
 //   "ALPT", version | lane 1, 180 | 180 bytes | lane 2, 72 | 72 bytes | ...
 //                     frame         of lane 1   frame        of lane 2
@@ -60,6 +61,10 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
   static constexpr size_t kUnsentBytesMax = size_t{256} << 10;
   static constexpr uint32_t kFrameBytesMax = uint32_t{64} << 10;
   static constexpr size_t kLanesMax = 1024;
+  // From so many bytes on a system call costs less than a copy, and at most so
+  // many frames leave in one.
+  static constexpr size_t kLongBytesMin = size_t{32} << 10;
+  static constexpr size_t kLongFramesMax = 16;
   static constexpr size_t kHelloBytes = 8;
   static constexpr size_t kFrameHeaderBytes = 8;
 
@@ -110,12 +115,15 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
 
   // Returns whether bytes wait to be sent.
   bool has_unsent() const { return unsent() > 0 || stream_->has_unsent(); }
-  // Sends what the socket takes. Returns true if that is anything.
+  // Sends what the socket takes. Returns true if anything was sent since the
+  // last call.
   bool Flush();
   // Returns those who have sent since the trunk had nothing unsent.
   std::vector<ConnectionId> TakeSenders();
-  // Returns who has waited longest for room, once there is some; 0: nobody.
-  ConnectionId TakeWaiting();
+  bool has_senders() const { return !senders_.empty(); }
+  // Lets who has waited longest for room send, if there is some. Returns what
+  // `send` returns; false: there is no room, or nobody waits.
+  bool LetNextSend(absl::FunctionRef<bool(ConnectionId)> send);
   size_t waiting() const { return waiting_.size(); }
   // Tells the poller what to watch.
   void Watch();
@@ -145,6 +153,12 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
   ConnectionId Owner(uint32_t number) const;
   IoResult Send(ConnectionId connection, LaneState& state,
                 std::span<iovec> from);
+  // Sends from where the bytes are, in whole frames but for the last one, whose
+  // rest is kept. Returns how many of `from` were taken.
+  size_t SendLong(LaneState& state, std::span<const iovec> from);
+  void NoteSender(ConnectionId connection, LaneState& state);
+  void NoteTaken(size_t bytes);
+  void DropSent();
   void AwaitRoom(ConnectionId connection);
   void ReserveFrame(size_t bytes);
   void AppendFrame(uint32_t number, uint32_t bytes);
@@ -171,8 +185,10 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
   uint64_t appended_ = 0;  // bytes, ever
   uint64_t taken_ = 0;     // of these by the stream
   uint64_t sent_ = 0;      // of these by the kernel, for all that is known
+  uint64_t noted_sent_bytes_ = 0;      // of the stream, at the last Flush
   std::vector<ConnectionId> senders_;  // each once
   std::deque<ConnectionId> waiting_;
+  ConnectionId next_;  // who sends now, since it has waited longest; 0: nobody
 
   // The frame that is coming in.
   std::array<std::byte, kFrameHeaderBytes> header_{};

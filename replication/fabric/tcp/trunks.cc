@@ -231,7 +231,7 @@ void Trunks::EndIfEmpty(State& state, int64_t now) {
 void Trunks::SendOne(State& state, int64_t now) {
   Trunk& trunk = *state.trunk;
   const auto has_work = [&trunk] {
-    return trunk.has_unsent() || trunk.waiting() > 0;
+    return trunk.has_unsent() || trunk.has_senders() || trunk.waiting() > 0;
   };
   if (!state.was_ready || !has_work()) return;
   size_t rounds = kTurnBytesOfTrunk / Trunk::kUnsentBytesMax;
@@ -243,8 +243,9 @@ void Trunks::SendOne(State& state, int64_t now) {
       }
     }
     for (size_t waiting = trunk.waiting(); waiting > 0; --waiting) {
-      const ConnectionId next = trunk.TakeWaiting();
-      if (next != ConnectionId()) goes_on |= connections_.OnRoom(next, now);
+      goes_on |= trunk.LetNextSend([this, now](ConnectionId next) {
+        return connections_.OnRoom(next, now);
+      });
     }
     goes_on &= has_work();
   }

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -516,11 +518,17 @@ class MeasuredStream final : public fabric::tcp::Stream {
     return true;
   }
   bool is_offloaded() const override { return false; }
-  // Takes all that comes, as TLS does, and keeps what the kernel does not take.
+  // Takes all that comes, as TLS does, and keeps what the kernel does not take;
+  // or only a part at a time.
   fabric::tcp::IoResult Send(std::span<iovec> from) override {
     if (holds > 0) return {};
     size_t bytes = 0;
-    for (const iovec& piece : from) bytes += piece.iov_len;
+    for (const iovec& piece : from) {
+      const size_t taken = std::min(piece.iov_len, part - bytes);
+      const auto* const begin = static_cast<const std::byte*>(piece.iov_base);
+      seen.insert(seen.end(), begin, begin + taken);
+      bytes += taken;
+    }
     holds = bytes;
     Flush();
     return {.outcome = fabric::tcp::IoOutcome::kSome, .bytes = bytes};
@@ -545,6 +553,8 @@ class MeasuredStream final : public fabric::tcp::Stream {
 
   size_t takes = 0;  // the kernel
   size_t holds = 0;
+  size_t part = std::numeric_limits<size_t>::max();
+  std::vector<std::byte> seen;
   bool watches_in = true;
 
  private:
@@ -627,6 +637,86 @@ TEST_F(TrunkAloneTest, LaneThatSentNothingHasNothingUnsent) {
   stream_->takes = 1000;
   EXPECT_TRUE(trunk->Flush());
   EXPECT_FALSE(one->has_unsent());
+}
+
+// TRK3. Whoever has much to send goes behind those that wait.
+TEST_F(TrunkAloneTest, ThoseThatWaitLongestComeFirst) {
+  const auto trunk = Make(fabric::tcp::TlsSession::Side::kConnects);
+  const std::unique_ptr<fabric::tcp::Stream> lanes[] = {
+      trunk->OpenLane(ConnectionId(1)), trunk->OpenLane(ConnectionId(2)),
+      trunk->OpenLane(ConnectionId(3))};
+  constexpr size_t kLong = 100'000;
+  EXPECT_EQ(Send(*lanes[2], 64), 64U);
+  EXPECT_FALSE(trunk->Flush());  // the kernel takes nothing
+  EXPECT_EQ(Send(*lanes[0], kLong), 0U);
+  EXPECT_EQ(Send(*lanes[1], kLong), 0U);
+  EXPECT_EQ(Send(*lanes[2], 64), 64U);  // a short one has room
+  stream_->takes = size_t{10} << 20;
+  EXPECT_TRUE(trunk->Flush());
+  const auto send_twice = [&](uint64_t expected) {
+    return trunk->LetNextSend([&](ConnectionId next) {
+      EXPECT_EQ(next, ConnectionId(expected));
+      auto& lane = *lanes[next.value - 1];
+      EXPECT_EQ(Send(lane, kLong), kLong);
+      EXPECT_EQ(Send(lane, kLong), kLong);
+      return true;
+    });
+  };
+  EXPECT_TRUE(send_twice(1));
+  EXPECT_EQ(Send(*lanes[0], kLong), 0U);  // another one waits
+  EXPECT_TRUE(send_twice(2));
+  EXPECT_TRUE(send_twice(1));
+  EXPECT_EQ(trunk->waiting(), 0U);
+  EXPECT_EQ(Send(*lanes[1], kLong), kLong);
+}
+
+// TRK1.
+TEST_F(TrunkAloneTest, LongMessagesArriveWholeHoweverTheSocketTakesThem) {
+  constexpr size_t kLong = 300'000;
+  for (const size_t part : {1, 7, 8, 9, 80, 1'000, 65'536, 65'544, 65'545,
+                            65'624, 131'088, 200'000, 1'000'000}) {
+    SCOPED_TRACE(part);
+    const auto trunk = Make(fabric::tcp::TlsSession::Side::kConnects);
+    stream_->part = part;
+    stream_->takes = std::numeric_limits<size_t>::max();
+    const auto one = trunk->OpenLane(ConnectionId(1));
+    const auto other = trunk->OpenLane(ConnectionId(2));
+    EXPECT_EQ(Send(*other, 64), 64U);
+    std::vector<std::byte> bytes(kLong);
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      bytes[i] = static_cast<std::byte>(i * 31 >> 4);
+    }
+    for (size_t sent = 0; sent < bytes.size();) {
+      // Two pieces, as of a header and a payload.
+      const auto rest = std::span(bytes).subspan(sent);
+      const auto first = rest.first(std::min<size_t>(rest.size(), 48));
+      iovec pieces[] = {{first.data(), first.size()},
+                        {rest.data() + first.size(),
+                         rest.size() - first.size()}};
+      sent += one->Send(pieces).bytes;
+      trunk->Flush();
+      trunk->LetNextSend([](ConnectionId) { return true; });
+    }
+    EXPECT_EQ(Send(*other, 64), 64U);
+    trunk->Flush();
+    EXPECT_FALSE(one->has_unsent());
+    const std::vector<std::byte> seen = stream_->seen;
+    const auto there = Make(fabric::tcp::TlsSession::Side::kAccepts);
+    std::map<uint32_t, std::vector<std::byte>> arrived;
+    std::vector<std::unique_ptr<fabric::tcp::Stream>> lanes;
+    const auto take = [&](const Trunk::Arrival& arrival) {
+      if (arrival.connection == ConnectionId()) {
+        lanes.push_back(
+            there->AcceptLane(arrival.number, ConnectionId(arrival.number)));
+      }
+      auto& all = arrived[arrival.number];
+      all.insert(all.end(), arrival.bytes.begin(), arrival.bytes.end());
+    };
+    ASSERT_TRUE(
+        there->Take(std::span(seen).subspan(Trunk::kHelloBytes), take));
+    EXPECT_EQ(arrived[1].size(), 128U);
+    EXPECT_EQ(arrived[2], bytes);
+  }
 }
 
 }  // namespace
