@@ -112,6 +112,7 @@ SharedAdapter::Share::~Share() {
   std::set<RegionKey> keys;
   {
     const MutexLock lock(hub_->mutex_);
+    if (hub_->listener_ == this) hub_->listener_ = nullptr;
     for (const auto& [id, owner] : hub_->owners_) {
       if (owner == this) connections.push_back(id);
     }
@@ -121,12 +122,13 @@ SharedAdapter::Share::~Share() {
   for (const ConnectionId id : connections) {
     Close(id).IgnoreError();
   }
-  for (const RegionKey key : keys) adapter().Deregister(key).IgnoreError();
+  for (const RegionKey key : keys) {
+    adapter().Deregister(key).IgnoreError();
+  }
   const MutexLock turn(hub_->turn_mutex_);
   const MutexLock lock(hub_->mutex_);
   hub_->ExpectNoLonger(*this);
   hub_->shares_.erase(this);
-  if (hub_->listener_ == this) hub_->listener_ = nullptr;
 }
 
 absl::StatusOr<RegionKey> SharedAdapter::Share::Register(
@@ -333,7 +335,12 @@ void SharedAdapter::Give(std::span<const Completion> completions,
 void SharedAdapter::Give(std::span<const ConnectionEvent> events,
                          Words* to_wake) {
   for (const ConnectionEvent& one : events) {
-    if (one.kind == ConnectionEvent::Kind::kRequested && listener_ != nullptr) {
+    if (one.kind == ConnectionEvent::Kind::kRequested) {
+      if (listener_ == nullptr) {
+        // The share that listened is gone. The peer may be gone, too.
+        adapter_->Reject(one.connection, "").IgnoreError();
+        continue;
+      }
       owners_[one.connection] = listener_;
     }
     const auto owner = owners_.find(one.connection);

@@ -32,7 +32,8 @@
 //         threads. A thread that leaves it to its wait does so only while the
 //         watcher, or the next one, has yet to send (sends_for_waiters).
 //   SHA4. When a share is destroyed its connections are closed and its regions
-//         deregistered (FB5 of fabric.h).
+//         deregistered (FB5 of fabric.h). If it listened, peers that want to
+//         connect are rejected from then on.
 //   SHA5. A Wake of a share ends a wait at that share, of now or later.
 //   SHA6. A thread that waits for others to post does so for kYieldsMax yields
 //         at most, and does not wait again for those who did not come.

@@ -105,6 +105,7 @@ bool Connection::Take(std::span<const std::byte> bytes, int64_t now) {
     }
   }
   if (leftover_bytes_ == 0) Process(bytes, now);
+  if (!MayBeRead()) Watch();  // TRK5 (trunk.h): before more is read
   return all > keep_alive_received_;
 }
 

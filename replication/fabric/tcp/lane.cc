@@ -22,6 +22,10 @@ std::string Lane::failure() const { return trunk_->stream_->failure(); }
 
 bool Lane::has_ended() const { return trunk_->stream_->has_ended(); }
 
+bool Lane::IsTrustedBy(const TlsSettings& now) const {
+  return trunk_->stream_->IsTrustedBy(now);
+}
+
 IoResult Lane::Send(std::span<iovec> from) {
   Trunk::LaneState* const state = trunk_->Find(connection_);
   if (state == nullptr || state->has_ended || !trunk_->is_open()) {
@@ -51,10 +55,7 @@ bool Lane::HasDrained(size_t /*received*/, size_t /*room*/) const {
 void Lane::Watch(bool in, bool out) {
   Trunk::LaneState* const state = trunk_->Find(connection_);
   if (state == nullptr) return;
-  if (in != state->is_readable) {
-    state->is_readable = in;
-    trunk_->unreadable_ += in ? -1 : 1;
-  }
+  trunk_->SetReadable(*state, in);
   if (out && trunk_->is_ready()) trunk_->AwaitRoom(connection_);
 }
 

@@ -35,6 +35,7 @@ class Lane final : public Stream {
   bool has_ended() const override;
   // The trunk's certificate is the trunk's to check.
   bool FailIfRevoked(const TlsSettings& /*now*/) override { return false; }
+  bool IsTrustedBy(const TlsSettings& now) const override;
   bool is_offloaded() const override { return false; }
   IoResult Send(std::span<iovec> from) override;
   bool has_unsent() const override;

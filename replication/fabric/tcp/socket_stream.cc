@@ -56,6 +56,10 @@ bool SocketStream::FailIfRevoked(const TlsSettings& now) {
   return settings_.get() != &now && session_->FailIfRevoked(now);
 }
 
+bool SocketStream::IsTrustedBy(const TlsSettings& now) const {
+  return settings_.get() == &now || session_->IsTrustedBy(now);
+}
+
 bool SocketStream::is_offloaded() const {
   return session_ != nullptr && session_->is_offloaded();
 }

@@ -38,6 +38,7 @@ class SocketStream final : public Stream {
   std::string failure() const override;
   bool has_ended() const override;
   bool FailIfRevoked(const TlsSettings& now) override;
+  bool IsTrustedBy(const TlsSettings& now) const override;
   bool is_offloaded() const override;
   IoResult Send(std::span<iovec> from) override;
   bool has_unsent() const override;

@@ -45,6 +45,10 @@ class Stream {
   // is_ready(), and that it is encrypted.
   virtual bool FailIfRevoked(const TlsSettings& now) = 0;
 
+  // Returns whether the settings `now` would let the peer in, as a handshake
+  // would. Requires: is_ready(), and that it is encrypted.
+  virtual bool IsTrustedBy(const TlsSettings& now) const = 0;
+
   // Requires for all below: is_ready().
 
   // Returns whether the kernel encrypts and decrypts for this stream alone.

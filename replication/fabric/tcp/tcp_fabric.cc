@@ -254,7 +254,7 @@ bool TcpFabric::ReceiveFrom(ConnectionId id, int64_t now) {
   MarkForSending(id);
   if (auto start = connection.TakeTrunk()) {
     const std::string peer = connection.peer();
-    Erase(found, now);
+    Erase(found);
     trunks_.Begin(id, *std::move(start), peer, now);
     return true;
   }
@@ -304,8 +304,9 @@ bool TcpFabric::OnRoom(ConnectionId id, int64_t now) {
 
 bool TcpFabric::OnEnd(ConnectionId id, int64_t now) {
   return GoOn(id, now, [now](Connection& one) {
+    const bool is_news = one.state() != Connection::State::kBroken;
     one.OnStreamEnd(now);
-    return true;
+    return is_news;
   });
 }
 
@@ -358,7 +359,7 @@ bool TcpFabric::RunTimersOfConnections(int64_t now) {
     const bool is_broken = connection.state() == Connection::State::kBroken;
     if (is_broken && !was_broken) trunks_.OnSilence(entry->first);
     const bool is_dead = connection.state() == Connection::State::kDead;
-    entry = is_dead ? Erase(entry, now) : std::next(entry);
+    entry = is_dead ? Erase(entry) : std::next(entry);
   }
   return moved;
 }
@@ -473,10 +474,10 @@ void TcpFabric::AddLane(ConnectionId id, std::unique_ptr<Stream> lane,
 }
 
 TcpFabric::ConnectionMap::iterator TcpFabric::Erase(
-    ConnectionMap::iterator entry, int64_t now) {
+    ConnectionMap::iterator entry) {
   const ConnectionId id = entry->first;
   const auto next = connections_.erase(entry);
-  trunks_.OnForgotten(id, now);
+  trunks_.OnForgotten(id);
   return next;
 }
 
@@ -581,7 +582,7 @@ void TcpFabric::ForgetIfDead(ConnectionId id) {
   const bool is_dead = found != connections_.end() &&
                        found->second->state() == Connection::State::kDead;
   if (!is_dead) return;
-  Erase(found, clock_.NowNanos());
+  Erase(found);
   tick_at_ = 0;  // perhaps its trunk goes, too
 }
 
@@ -608,7 +609,7 @@ void TcpFabric::MakeRoomForUnauthenticated() {
   if (trunks_.Has(oldest->first)) return trunks_.MakeRoom(oldest->first, now);
   const auto connection = connections_.find(oldest->first);
   connection->second->MakeRoom();
-  Erase(connection, now);
+  Erase(connection);
 }
 
 bool TcpFabric::AcceptWaiting(int64_t now) {

@@ -135,7 +135,7 @@ class TcpFabric final : public Fabric, private Trunks::Connections {
   void Add(Descriptor socket, std::string peer,
            std::optional<std::string> private_data, Deadline deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  ConnectionMap::iterator Erase(ConnectionMap::iterator entry, int64_t now)
+  ConnectionMap::iterator Erase(ConnectionMap::iterator entry)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Receives from the connection, or the trunk, that is watched under this
   // number.
@@ -154,7 +154,9 @@ class TcpFabric final : public Fabric, private Trunks::Connections {
                const std::string& peer, std::optional<std::string> private_data,
                Deadline deadline) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void MakeRoom() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void PrepareForPeer(int64_t now) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    AskForTls(now);
     MakeRoomForUnauthenticated();
   }
   bool OnReady(ConnectionId id, int64_t now) override

@@ -484,6 +484,24 @@ bool TlsSession::FailIfRevoked(const TlsSettings& now) {
   return false;
 }
 
+bool TlsSession::IsTrustedBy(const TlsSettings& now) const {
+  const ErrorsOfThread errors;
+  STACK_OF(X509)* const chain = SSL_get0_verified_chain(ssl_.get());
+  const std::unique_ptr<X509_STORE_CTX, void (*)(X509_STORE_CTX*)> context(
+      X509_STORE_CTX_new(), X509_STORE_CTX_free);
+  const char* const peer =
+      side_ == Side::kConnects ? "ssl_server" : "ssl_client";
+  if (context == nullptr ||
+      X509_STORE_CTX_init(context.get(),
+                          SSL_CTX_get_cert_store(now.context_.get()),
+                          sk_X509_value(chain, 0), chain) != 1 ||
+      X509_STORE_CTX_set_default(context.get(), peer) != 1) {
+    return false;
+  }
+  X509_STORE_CTX_set_verify_cb(context.get(), ListsMayExpire);
+  return X509_verify_cert(context.get()) == 1;
+}
+
 TlsSession::Progress TlsSession::Shake() {
   if (!failure_.empty()) return Progress::kFailed;
   const ErrorsOfThread errors;

@@ -174,6 +174,10 @@ class TlsSession {
   // issuers' (FTL8). Returns whether they do.
   bool FailIfRevoked(const TlsSettings& now);
 
+  // Returns whether a handshake with these settings would let the peer in with
+  // the certificate that it has shown (FTL1, FTL6, FTL7).
+  bool IsTrustedBy(const TlsSettings& now) const;
+
   // Returns the URI in the peer's certificate.
   const std::string& peer_name() const { return peer_name_; }
   // Returns why the session has failed, as a sentence without its full stop;

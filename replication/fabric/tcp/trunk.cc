@@ -2,11 +2,11 @@
 #include "replication/fabric/tcp/trunk.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "replication/fabric/tcp/lane.h"
-#include "replication/fabric/tcp/words.h"
+#include "replication/fabric/tcp/wire.h"
 
 namespace alpheus::fabric::tcp {
 namespace {
@@ -71,9 +71,18 @@ void Trunk::CloseLane(ConnectionId connection) {
   const auto found = lanes_.find(connection);
   if (found == lanes_.end()) return;
   EndSending(found->second);
-  if (!found->second.is_readable) --unreadable_;
+  SetReadable(found->second, true);
+  if (found->second.is_sender) std::erase(senders_, connection);
   owners_.erase(found->second.number);
   lanes_.erase(found);
+}
+
+// The poller hears of it at once: perhaps nothing is sent for a while.
+void Trunk::SetReadable(LaneState& state, bool is_readable) {
+  if (state.is_readable == is_readable) return;
+  state.is_readable = is_readable;
+  unreadable_ += is_readable ? -1 : 1;
+  Watch();
 }
 
 // --- Sending ----------------------------------------------------------------
@@ -94,7 +103,12 @@ void Trunk::EndSending(LaneState& state) {
 IoResult Trunk::Send(ConnectionId connection, LaneState& state,
                      std::span<iovec> from) {
   if (!is_ready()) return {};
-  if (!has_room()) {
+  size_t bytes = 0;
+  for (const iovec& piece : from) bytes += piece.iov_len;
+  const bool is_long = bytes >= kLongBytesMin;
+  // TRK3. Short ones have room beside those that wait.
+  const bool is_its_turn = waiting_.empty() || connection == next_;
+  if (!has_room() || (is_long && !is_its_turn)) {
     AwaitRoom(connection);
     return {};
   }
@@ -102,25 +116,119 @@ IoResult Trunk::Send(ConnectionId connection, LaneState& state,
     state.number = ++last_lane_;
     owners_[state.number] = connection;
   }
-  size_t bytes = 0;
-  for (const iovec& piece : from) bytes += piece.iov_len;
+  ReserveFrame(std::min<size_t>(bytes, kFrameBytesMax));
+  if (is_long) {
+    const size_t sent = SendLong(state, from);
+    if (sent > 0) {
+      NoteSender(connection, state);
+      return {.outcome = IoOutcome::kSome, .bytes = sent};
+    }
+    // The socket is full. The lane has a place behind others by one frame.
+    const bool has_place = unsent() == 0 || state.end_position > taken_;
+    if (has_place) {
+      AwaitRoom(connection);
+      return {};
+    }
+  }
+  NoteSender(connection, state);
   bytes = std::min<size_t>(bytes, kFrameBytesMax);
   AppendFrame(state.number, static_cast<uint32_t>(bytes));
-  const size_t at = out_.size();
-  out_.resize(at + bytes);
-  size_t copied = 0;
+  size_t left = bytes;
   for (const iovec& piece : from) {
-    const size_t part = std::min(piece.iov_len, bytes - copied);
-    if (part == 0) break;
-    std::memcpy(out_.data() + at + copied, piece.iov_base, part);
-    copied += part;
+    const auto* const begin = static_cast<const std::byte*>(piece.iov_base);
+    const size_t part = std::min(piece.iov_len, left);
+    out_.insert(out_.end(), begin, begin + part);
+    left -= part;
   }
   appended_ += bytes;
   state.end_position = appended_;
-  if (senders_.empty() || senders_.back() != connection) {
-    senders_.push_back(connection);
-  }
   return {.outcome = IoOutcome::kSome, .bytes = bytes};
+}
+
+size_t Trunk::SendLong(LaneState& state, std::span<const iovec> from) {
+  struct Frame {
+    std::array<std::byte, kFrameHeaderBytes> header;
+    size_t bytes = 0;
+    size_t pieces_end = 0;
+  };
+  const size_t queued = unsent();
+  absl::InlinedVector<iovec, 128> pieces;
+  if (queued > 0) pieces.push_back({out_.data() + out_sent_, queued});
+  size_t at_piece = pieces.size();
+  size_t bytes = 0;
+  for (const iovec& piece : from) bytes += piece.iov_len;
+  std::array<Frame, kLongFramesMax> all_frames;
+  size_t count = 0;
+  size_t used = 0;  // of the first of `from`
+  for (; count < all_frames.size() && bytes > 0; ++count) {
+    Frame& frame = all_frames[count];
+    frame.bytes = std::min<size_t>(bytes, kFrameBytesMax);
+    frame.header = TwoWords(state.number, static_cast<uint32_t>(frame.bytes));
+    pieces.push_back({frame.header.data(), frame.header.size()});
+    for (size_t left = frame.bytes; left > 0;) {
+      const iovec& piece = from.front();
+      const size_t part = std::min(piece.iov_len - used, left);
+      pieces.push_back({static_cast<std::byte*>(piece.iov_base) + used, part});
+      left -= part;
+      used += part;
+      if (used < piece.iov_len) continue;
+      from = from.subspan(1);
+      used = 0;
+    }
+    bytes -= frame.bytes;
+    frame.pieces_end = pieces.size();
+  }
+  const IoResult result =
+      stream_->Send(std::span<iovec>(pieces.data(), pieces.size()));
+  if (result.outcome != IoOutcome::kSome) return 0;
+  const size_t of_queue = std::min(result.bytes, queued);
+  out_sent_ += of_queue;
+  DropSent();
+  size_t taken = result.bytes - of_queue;
+  size_t sent = 0;
+  for (const Frame& frame : std::span(all_frames).first(count)) {
+    if (taken == 0) break;
+    sent += frame.bytes;
+    appended_ += kFrameHeaderBytes + frame.bytes;
+    state.end_position = appended_;
+    for (; at_piece < frame.pieces_end; ++at_piece) {
+      const iovec& piece = pieces[at_piece];
+      const auto* const begin = static_cast<const std::byte*>(piece.iov_base);
+      const size_t gone = std::min(taken, piece.iov_len);
+      out_.insert(out_.end(), begin + gone, begin + piece.iov_len);
+      taken -= gone;
+    }
+  }
+  NoteTaken(result.bytes);
+  return sent;
+}
+
+void Trunk::NoteSender(ConnectionId connection, LaneState& state) {
+  if (!std::exchange(state.is_sender, true)) senders_.push_back(connection);
+}
+
+void Trunk::NoteTaken(size_t bytes) {
+  taken_ += bytes;
+  if (!stream_->has_unsent()) sent_ = taken_;
+}
+
+void Trunk::DropSent() {
+  if (unsent() == 0) {
+    out_.clear();
+    out_sent_ = 0;
+  } else if (out_sent_ >= kUnsentBytesMax) {
+    out_.erase(out_.begin(), out_.begin() + static_cast<int64_t>(out_sent_));
+    out_sent_ = 0;
+  }
+}
+
+// Where memory runs out no half of a frame may be left.
+void Trunk::ReserveFrame(size_t bytes) {
+  const size_t needed = out_.size() + kFrameHeaderBytes + bytes;
+  if (needed > out_.capacity()) {
+    out_.reserve(std::max(needed, 2 * out_.capacity()));
+  }
+  senders_.reserve(lanes_.size());
 }
 
 void Trunk::AwaitRoom(ConnectionId connection) {
@@ -131,37 +239,37 @@ void Trunk::AwaitRoom(ConnectionId connection) {
 
 bool Trunk::Flush() {
   if (!is_open() || !is_ready()) return false;
-  const uint64_t before = stream_->sent_bytes();
   if (stream_->has_unsent()) stream_->Flush();
+  NoteTaken(0);
   while (unsent() > 0) {
     iovec piece{out_.data() + out_sent_, unsent()};
     const IoResult result = stream_->Send({&piece, 1});
     // The end is found by receiving, after the peer's last bytes.
     if (result.outcome != IoOutcome::kSome) break;
     out_sent_ += result.bytes;
-    taken_ += result.bytes;
+    NoteTaken(result.bytes);
   }
-  if (unsent() == 0) {
-    out_.clear();
-    out_sent_ = 0;
-  } else if (out_sent_ >= kUnsentBytesMax) {
-    out_.erase(out_.begin(), out_.begin() + static_cast<int64_t>(out_sent_));
-    out_sent_ = 0;
-  }
-  return stream_->sent_bytes() > before;
+  DropSent();
+  const uint64_t before =
+      std::exchange(noted_sent_bytes_, stream_->sent_bytes());
+  return noted_sent_bytes_ > before;
 }
 
 std::vector<ConnectionId> Trunk::TakeSenders() {
   std::vector<ConnectionId> senders = senders_;
-  if (!has_unsent()) senders_.clear();
+  if (has_unsent()) return senders;
+  for (const ConnectionId sender : senders_) Find(sender)->is_sender = false;
+  senders_.clear();
   return senders;
 }
 
-ConnectionId Trunk::TakeWaiting() {
-  if (waiting_.empty() || !has_room()) return {};
-  const ConnectionId next = waiting_.front();
+bool Trunk::LetNextSend(absl::FunctionRef<bool(ConnectionId)> send) {
+  if (waiting_.empty() || !has_room()) return false;
+  next_ = waiting_.front();
   waiting_.pop_front();
-  return next;
+  const bool moved = send(next_);
+  next_ = {};
+  return moved;
 }
 
 void Trunk::Watch() {
@@ -172,7 +280,7 @@ void Trunk::Watch() {
 
 bool Trunk::Take(std::span<const std::byte> bytes,
                  absl::FunctionRef<void(const Arrival&)> give) {
-  while (!bytes.empty()) {
+  while (!bytes.empty() && is_open()) {
     if (in_left_ == 0) {
       const size_t part =
           std::min(bytes.size(), header_.size() - header_bytes_);
@@ -189,9 +297,9 @@ bool Trunk::Take(std::span<const std::byte> bytes,
     in_left_ -= static_cast<uint32_t>(part.size());
     const ConnectionId owner = Owner(in_lane_);
     // A lane that is closed here drops what was on its way (TRK2).
-    if (owner != ConnectionId()) {
-      give({.number = in_lane_, .connection = owner, .bytes = part});
-    }
+    if (owner == ConnectionId()) continue;
+    Find(owner)->has_heard = true;
+    give({.number = in_lane_, .connection = owner, .bytes = part});
   }
   return true;
 }
@@ -212,7 +320,10 @@ bool Trunk::OnFrame(absl::FunctionRef<void(const Arrival&)> give) {
   }
   const ConnectionId owner = Owner(in_lane_);
   if (in_left_ == 0 && owner != ConnectionId()) {
-    give({.number = in_lane_, .connection = owner, .is_end = true});
+    give({.number = in_lane_,
+          .connection = owner,
+          .is_end = true,
+          .is_answered = Find(owner)->has_heard});
   }
   return true;
 }

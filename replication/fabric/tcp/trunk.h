@@ -4,7 +4,8 @@
 // Idea: a system call for each connection is what many logs between the same
 // two hosts cost. A trunk has a lane for each connection. What the connections
 // send is gathered, and leaves in one call; what comes in one call may be for
-// all of them.
+// all of them. Long messages are not copied for that: they leave from where
+// they are, behind what was gathered.
 //
 //   "ALPT", version | lane 1, 180 | 180 bytes | lane 2, 72 | 72 bytes | ...
 //                     frame         of lane 1   frame        of lane 2
@@ -18,15 +19,21 @@
 //   TRK1. The bytes of a lane arrive whole, in order, and at no other lane.
 //   TRK2. A lane that is closed gets nothing more, and its number is not used
 //         again (FB5 of fabric.h).
-//   TRK3. Memory is bounded: kUnsentBytesMax of unsent bytes and the frames
-//         that end lanes; kLanesMax lanes. A lane that finds no room waits, and
-//         those that wait longest come first.
+//   TRK3. Memory is bounded: kUnsentBytesMax of unsent bytes, and as much again
+//         for frames that end lanes, beyond which nothing is read; kLanesMax
+//         lanes. A lane that finds no room waits, and those that wait longest
+//         come first.
 //   TRK4. A malformed frame ends the trunk with all of its lanes, and nothing
-//         else (TF3 of tcp_fabric.h).
+//         else (TF3 of tcp_fabric.h). Nothing is taken once a trunk has ended.
 //   TRK5. While a lane may not be read (kept_bytes_max of options.h), nothing
 //         is read: the bytes of another lane may lie behind its own.
-//   TRK6. A trunk whose peer fell silent gets no further lanes, so that those
-//         who connect again reach a peer that is back.
+//   TRK6. A trunk whose peer fell silent, or ended a lane without an answer,
+//         gets no further lanes, so that those who connect again reach a peer
+//         that is back.
+//   TRK7. A lane begins as a socket would with the settings of TLS of that
+//         moment (TF11 of tcp_fabric.h): the side that connects opens none by a
+//         trunk that has others, and the other side ends one whose peer these
+//         settings would not let in.
 // Thread safety: none; the adapter's lock guards it.
 // References: docs/design/fabric.md#trunks.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TRUNK_H_
@@ -54,6 +61,10 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
   static constexpr size_t kUnsentBytesMax = size_t{256} << 10;
   static constexpr uint32_t kFrameBytesMax = uint32_t{64} << 10;
   static constexpr size_t kLanesMax = 1024;
+  // From so many bytes on a system call costs less than a copy, and at most so
+  // many frames leave in one.
+  static constexpr size_t kLongBytesMin = size_t{32} << 10;
+  static constexpr size_t kLongFramesMax = 16;
   static constexpr size_t kHelloBytes = 8;
   static constexpr size_t kFrameHeaderBytes = 8;
 
@@ -77,6 +88,8 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
   std::unique_ptr<Stream> OpenLane(ConnectionId connection);
   // Returns the lane that the peer opens. Requires: Take names it as new, now.
   std::unique_ptr<Stream> AcceptLane(uint32_t number, ConnectionId connection);
+  // Ends the lane that the peer opens. Requires: as AcceptLane.
+  void RefuseLane(uint32_t number) { AppendFrame(number, 0); }
   // Returns whether a lane may be opened here (TRK3, TRK6).
   bool HasRoomForLane() const {
     return is_open() && !is_retired_ && lanes_.size() < kLanesMax;
@@ -93,24 +106,30 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
     ConnectionId connection = {};  // 0: the peer opens this lane
     std::span<const std::byte> bytes = {};
     bool is_end = false;
+    bool is_answered = false;  // with is_end: bytes came before
   };
   // Takes bytes of the socket, in order; gives each lane what is its own.
   // Returns false if they are malformed (TRK4).
   bool Take(std::span<const std::byte> bytes,
             absl::FunctionRef<void(const Arrival&)> give);
 
-  // Returns whether bytes, or lanes, wait to be sent.
+  // Returns whether bytes wait to be sent.
   bool has_unsent() const { return unsent() > 0 || stream_->has_unsent(); }
-  // Sends what the socket takes. Returns true if that is anything.
+  // Sends what the socket takes. Returns true if anything was sent since the
+  // last call.
   bool Flush();
   // Returns those who have sent since the trunk had nothing unsent.
   std::vector<ConnectionId> TakeSenders();
-  // Returns who has waited longest for room, once there is some; 0: nobody.
-  ConnectionId TakeWaiting();
+  bool has_senders() const { return !senders_.empty(); }
+  // Lets who has waited longest for room send, if there is some. Returns what
+  // `send` returns; false: there is no room, or nobody waits.
+  bool LetNextSend(absl::FunctionRef<bool(ConnectionId)> send);
   size_t waiting() const { return waiting_.size(); }
   // Tells the poller what to watch.
   void Watch();
-  bool MayBeRead() const { return is_open() && unreadable_ == 0; }
+  bool MayBeRead() const {
+    return is_open() && unreadable_ == 0 && unsent() < 2 * kUnsentBytesMax;
+  }
 
   // Ends all lanes, at once.
   void End() { stream_->Close(); }
@@ -122,6 +141,8 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
     uint32_t number = 0;      // 0: it has none yet
     bool has_ended = false;   // this side said so
     bool is_readable = true;  // TRK5
+    bool has_heard = false;   // bytes came
+    bool is_sender = false;   // is one of senders_
     uint64_t end_position = 0;
   };
 
@@ -132,13 +153,21 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
   ConnectionId Owner(uint32_t number) const;
   IoResult Send(ConnectionId connection, LaneState& state,
                 std::span<iovec> from);
+  // Sends from where the bytes are, in whole frames but for the last one, whose
+  // rest is kept. Returns how many of `from` were taken.
+  size_t SendLong(LaneState& state, std::span<const iovec> from);
+  void NoteSender(ConnectionId connection, LaneState& state);
+  void NoteTaken(size_t bytes);
+  void DropSent();
   void AwaitRoom(ConnectionId connection);
+  void ReserveFrame(size_t bytes);
   void AppendFrame(uint32_t number, uint32_t bytes);
   void EndSending(LaneState& state);
   void CloseLane(ConnectionId connection);
   bool IsUnsent(const LaneState& state) const {
-    return state.end_position > taken_ || stream_->has_unsent();
+    return state.end_position > sent_;
   }
+  void SetReadable(LaneState& state, bool is_readable);
   bool OnFrame(absl::FunctionRef<void(const Arrival&)> give);
 
   const std::unique_ptr<Stream> stream_;
@@ -155,8 +184,11 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
   size_t out_sent_ = 0;    // bytes of out_
   uint64_t appended_ = 0;  // bytes, ever
   uint64_t taken_ = 0;     // of these by the stream
-  std::vector<ConnectionId> senders_;
+  uint64_t sent_ = 0;      // of these by the kernel, for all that is known
+  uint64_t noted_sent_bytes_ = 0;      // of the stream, at the last Flush
+  std::vector<ConnectionId> senders_;  // each once
   std::deque<ConnectionId> waiting_;
+  ConnectionId next_;  // who sends now, since it has waited longest; 0: nobody
 
   // The frame that is coming in.
   std::array<std::byte, kFrameHeaderBytes> header_{};

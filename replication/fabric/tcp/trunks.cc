@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "log/base/within_memory.h"
 #include "replication/fabric/tcp/socket_stream.h"
 
 namespace alpheus::fabric::tcp {
@@ -23,9 +25,10 @@ constexpr size_t kTurnBytesOfTrunk = size_t{1} << 20;
 absl::StatusOr<ConnectionId> Trunks::Connect(std::string_view address,
                                              std::string_view private_data,
                                              Deadline deadline, int64_t now) {
-  auto own = std::ranges::find_if(trunks_, [address](const auto& entry) {
+  auto own = std::ranges::find_if(trunks_, [&](const auto& entry) {
     const Trunk& trunk = *entry.second.trunk;
-    return trunk.connects() && trunk.peer() == address &&
+    const bool is_current = entry.second.tls == shared_.tls;  // TRK7
+    return trunk.connects() && trunk.peer() == address && is_current &&
            trunk.HasRoomForLane();
   });
   if (own == trunks_.end()) {
@@ -42,6 +45,7 @@ absl::StatusOr<ConnectionId> Trunks::Connect(std::string_view address,
     own = trunks_
               .emplace(id,
                        State{.trunk = std::move(trunk),
+                             .tls = shared_.tls,
                              .deadline = now + shared_.options.limits.retry_ns,
                              .is_authenticated = true})
               .first;
@@ -64,8 +68,10 @@ void Trunks::Begin(ConnectionId id, Connection::TrunkStart start,
                                 std::move(start.stream), Side::kAccepts, peer),
                             .deadline = now + shared_.options.limits.retry_ns,
                             .was_ready = true});
-  bool moved = false;
-  if (Take(id, start.bytes, now, &moved)) Receive(id, now);
+  Guard(id, now, [&] {
+    bool moved = false;
+    if (Take(id, start.bytes, now, &moved)) ReceiveSome(id, now);
+  });
 }
 
 void Trunks::OnEstablished(ConnectionId connection) {
@@ -80,16 +86,8 @@ void Trunks::OnSilence(ConnectionId connection) {
   trunks_.at(found->second).trunk->Retire();
 }
 
-// A trunk without lanes goes: at once at the side that made it, a little later
-// at the other side, where a new lane may be on its way.
-void Trunks::OnForgotten(ConnectionId connection, int64_t now) {
-  const auto found = trunk_of_.find(connection);
-  if (found == trunk_of_.end()) return;
-  State& state = trunks_.at(found->second);
-  trunk_of_.erase(found);
-  if (state.trunk->lanes() > 0) return;
-  state.deadline =
-      state.trunk->connects() ? now : now + shared_.options.limits.retry_ns;
+void Trunks::OnForgotten(ConnectionId connection) {
+  trunk_of_.erase(connection);
 }
 
 // --- Receiving --------------------------------------------------------------
@@ -99,20 +97,32 @@ bool Trunks::IsReady(ConnectionId id) const {
   return found != trunks_.end() && found->second.was_ready;
 }
 
+void Trunks::Guard(ConnectionId id, int64_t now,
+                   absl::FunctionRef<void()> work) {
+  const absl::Status status = WithinMemory([&] {
+    work();
+    return absl::OkStatus();
+  });
+  if (!status.ok() && Has(id)) End(id, now);
+}
+
 bool Trunks::Receive(ConnectionId id, int64_t now) {
+  bool moved = true;
+  Guard(id, now, [&] { moved = ReceiveSome(id, now); });
+  return moved;
+}
+
+bool Trunks::ReceiveSome(ConnectionId id, int64_t now) {
   State& state = trunks_.at(id);
+  bool moved = !state.was_ready;
   if (!state.was_ready && !MakeReady(id, state, now)) return true;
   // It may end in the midst of what arrives.
   const std::shared_ptr<Trunk> trunk = state.trunk;
-  bool moved = false;
   size_t turn_bytes = 0;
   while (turn_bytes < kTurnBytesOfTrunk && trunk->MayBeRead()) {
     const IoResult result = trunk->stream().Receive(shared_.buffer);
     if (result.outcome == IoOutcome::kNothing) break;
-    if (result.outcome == IoOutcome::kClosed) {
-      End(id, now);
-      return true;
-    }
+    if (result.outcome == IoOutcome::kClosed) return End(id, now) || moved;
     turn_bytes += result.bytes;
     const auto bytes = shared_.buffer.first(result.bytes);
     if (!Take(id, bytes, now, &moved)) return true;
@@ -149,14 +159,16 @@ bool Trunks::MakeReady(ConnectionId id, State& state, int64_t now) {
   return true;
 }
 
-// Returns false if the trunk has ended, since they are malformed.
+// Returns false if the trunk has ended: they are malformed, or it made room.
 bool Trunks::Take(ConnectionId id, std::span<const std::byte> bytes,
                   int64_t now, bool* moved) {
   const std::shared_ptr<Trunk> trunk = trunks_.at(id).trunk;
   const auto give = [&](const Trunk::Arrival& arrival) {
     *moved |= OnArrival(id, arrival, now);
   };
-  if (trunk->Take(bytes, give)) return true;
+  const bool is_good = trunk->Take(bytes, give);
+  if (!Has(id)) return false;
+  if (is_good) return true;
   NoteRejected(*trunk, UnauthenticatedEnd::kNotUnderstood, "");
   End(id, now);
   return false;
@@ -164,34 +176,62 @@ bool Trunks::Take(ConnectionId id, std::span<const std::byte> bytes,
 
 bool Trunks::OnArrival(ConnectionId id, const Trunk::Arrival& arrival,
                        int64_t now) {
-  if (arrival.connection != ConnectionId()) {
-    return arrival.is_end
-               ? connections_.OnEnd(arrival.connection, now)
-               : connections_.OnBytes(arrival.connection, arrival.bytes, now);
+  const ConnectionId connection = arrival.connection;
+  if (connection == ConnectionId()) return OnNewLane(id, arrival.number, now);
+  if (!arrival.is_end) {
+    return connections_.OnBytes(connection, arrival.bytes, now);
   }
-  connections_.MakeRoom();
+  if (!arrival.is_answered) trunks_.at(id).trunk->Retire();  // TRK6
+  return connections_.OnEnd(connection, now);
+}
+
+bool Trunks::OnNewLane(ConnectionId id, uint32_t number, int64_t now) {
+  connections_.PrepareForPeer(now);
   const auto state = trunks_.find(id);
   if (state == trunks_.end()) return true;  // it was what made room
-  const ConnectionId lane = connections_.NewId();
   Trunk& trunk = *state->second.trunk;
+  // TRK7.
+  if (shared_.tls != nullptr && !trunk.stream().IsTrustedBy(*shared_.tls)) {
+    NoteRejected(trunk, UnauthenticatedEnd::kNotTrusted,
+                 absl::StrCat("the certificate of ", trunk.stream().peer_name(),
+                              " is good no more"));
+    trunk.RefuseLane(number);
+    return true;
+  }
+  const ConnectionId lane = connections_.NewId();
   state->second.deadline = kNoDeadline;
   trunk_of_[lane] = id;
   const int64_t until = now + shared_.options.limits.retry_ns;
-  connections_.AddLane(lane, trunk.AcceptLane(arrival.number, lane),
-                       trunk.peer(), std::nullopt, Deadline::AtNanos(until));
+  connections_.AddLane(lane, trunk.AcceptLane(number, lane), trunk.peer(),
+                       std::nullopt, Deadline::AtNanos(until));
   return true;
 }
 
 // --- Sending ----------------------------------------------------------------
 
 void Trunks::Send(int64_t now) {
-  for (auto& [id, state] : trunks_) SendOne(state, now);
+  for (auto& [id, state] : trunks_) {
+    SendOne(state, now);
+    EndIfEmpty(state, now);
+  }
+}
+
+// A trunk without lanes goes: at once at the side that made it, a little later
+// at the other side, where a new lane may be on its way. Its connections may be
+// there still, which are broken.
+void Trunks::EndIfEmpty(State& state, int64_t now) {
+  if (state.trunk->lanes() > 0) return;
+  if (state.trunk->connects()) {
+    state.deadline = std::min(state.deadline, now);
+  } else if (state.deadline == kNoDeadline) {
+    state.deadline = now + shared_.options.limits.retry_ns;
+  }
 }
 
 void Trunks::SendOne(State& state, int64_t now) {
   Trunk& trunk = *state.trunk;
   const auto has_work = [&trunk] {
-    return trunk.has_unsent() || trunk.waiting() > 0;
+    return trunk.has_unsent() || trunk.has_senders() || trunk.waiting() > 0;
   };
   if (!state.was_ready || !has_work()) return;
   size_t rounds = kTurnBytesOfTrunk / Trunk::kUnsentBytesMax;
@@ -203,8 +243,9 @@ void Trunks::SendOne(State& state, int64_t now) {
       }
     }
     for (size_t waiting = trunk.waiting(); waiting > 0; --waiting) {
-      const ConnectionId next = trunk.TakeWaiting();
-      if (next != ConnectionId()) goes_on |= connections_.OnRoom(next, now);
+      goes_on |= trunk.LetNextSend([this, now](ConnectionId next) {
+        return connections_.OnRoom(next, now);
+      });
     }
     goes_on &= has_work();
   }
@@ -214,6 +255,7 @@ void Trunks::SendOne(State& state, int64_t now) {
 // --- Ends -------------------------------------------------------------------
 
 bool Trunks::RunTimers(int64_t now) {
+  bool moved = false;
   std::vector<ConnectionId> due;
   for (auto& [id, state] : trunks_) {
     if (now < state.deadline) continue;
@@ -230,9 +272,9 @@ bool Trunks::RunTimers(int64_t now) {
     if (!state.is_authenticated) {
       NoteRejected(*state.trunk, UnauthenticatedEnd::kSaidNothing, "");
     }
-    End(id, now);
+    moved |= End(id, now);
   }
-  return !due.empty();
+  return moved;
 }
 
 int64_t Trunks::NextTimer() const {
@@ -271,7 +313,7 @@ void Trunks::MakeRoom(ConnectionId id, int64_t now) {
   End(id, now);
 }
 
-void Trunks::End(ConnectionId id, int64_t now) {
+bool Trunks::End(ConnectionId id, int64_t now) {
   trunks_.at(id).trunk->End();
   trunks_.erase(id);
   std::vector<ConnectionId> lanes;
@@ -279,7 +321,9 @@ void Trunks::End(ConnectionId id, int64_t now) {
     if (trunk == id) lanes.push_back(connection);
   }
   for (const ConnectionId lane : lanes) trunk_of_.erase(lane);
-  for (const ConnectionId lane : lanes) connections_.OnEnd(lane, now);
+  bool moved = false;
+  for (const ConnectionId lane : lanes) moved |= connections_.OnEnd(lane, now);
+  return moved;
 }
 
 void Trunks::NoteRejected(const Trunk& trunk, UnauthenticatedEnd why,

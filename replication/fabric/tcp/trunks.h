@@ -7,7 +7,7 @@
 // through an interface, since the adapter has those with sockets of their own,
 // too.
 //
-// Invariants: TRK1 to TRK6 of trunk.h.
+// Invariants: TRK1 to TRK7 of trunk.h.
 // Thread safety: none; the adapter's lock guards it.
 // References: docs/design/fabric.md#trunks.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TRUNKS_H_
@@ -49,8 +49,9 @@ class Trunks {
                          const std::string& peer,
                          std::optional<std::string> private_data,
                          Deadline deadline) = 0;
-    // Makes room for one more that the application does not know yet (TF8).
-    virtual void MakeRoom() = 0;
+    // Prepares for one more that the application does not know yet: makes room
+    // (TF8), and asks for the settings of TLS (TF11).
+    virtual void PrepareForPeer(int64_t now) = 0;
     // All four have the connection go on. Return true if anything moved.
     virtual bool OnReady(ConnectionId id, int64_t now) = 0;
     virtual bool OnBytes(ConnectionId id, std::span<const std::byte> bytes,
@@ -83,7 +84,7 @@ class Trunks {
   // timed out (TRK6); that it is no more.
   void OnEstablished(ConnectionId connection);
   void OnSilence(ConnectionId connection);
-  void OnForgotten(ConnectionId connection, int64_t now);
+  void OnForgotten(ConnectionId connection);
 
   // ---- Sockets
 
@@ -94,8 +95,8 @@ class Trunks {
   bool Has(ConnectionId id) const { return trunks_.contains(id); }
   // Returns true if nothing but bytes can come.
   bool IsReady(ConnectionId id) const;
-  // Receives, as the poller named it. Returns true if anything moved. Requires:
-  // Has(id).
+  // Receives, as the poller named it. Where memory runs out the trunk ends, and
+  // no other. Returns true if anything moved. Requires: Has(id).
   bool Receive(ConnectionId id, int64_t now);
   // Sends what all have to send.
   void Send(int64_t now);
@@ -116,6 +117,8 @@ class Trunks {
  private:
   struct State {
     std::shared_ptr<Trunk> trunk;
+    // What a trunk that this side began is encrypted with.
+    std::shared_ptr<const TlsSettings> tls = {};
     // When it ends if it has no lane until then; before it is ready, when it
     // gets no further lanes.
     int64_t deadline = 0;
@@ -124,13 +127,19 @@ class Trunks {
   };
   using States = std::map<ConnectionId, State>;
 
+  // Runs `work` for a trunk, which ends where memory runs out.
+  void Guard(ConnectionId id, int64_t now, absl::FunctionRef<void()> work);
+  bool ReceiveSome(ConnectionId id, int64_t now);
   // Returns true if it is ready now.
   bool MakeReady(ConnectionId id, State& state, int64_t now);
   bool Take(ConnectionId id, std::span<const std::byte> bytes, int64_t now,
             bool* moved);
   bool OnArrival(ConnectionId id, const Trunk::Arrival& arrival, int64_t now);
+  bool OnNewLane(ConnectionId id, uint32_t number, int64_t now);
   void SendOne(State& state, int64_t now);
-  void End(ConnectionId id, int64_t now);
+  void EndIfEmpty(State& state, int64_t now);
+  // Returns true if a connection has ended.
+  bool End(ConnectionId id, int64_t now);
   void NoteRejected(const Trunk& trunk, UnauthenticatedEnd why,
                     std::string_view detail);
 

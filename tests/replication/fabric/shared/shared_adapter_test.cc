@@ -6,8 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -19,6 +23,10 @@
 #include <vector>
 
 #include "log/base/clock.h"
+#include "log/base/deadline.h"
+#include "log/base/random.h"
+#include "replication/fabric/tcp/options.h"
+#include "replication/fabric/tcp/tcp_fabric.h"
 #include "tests/replication/fabric/conformance.h"
 #include "tests/replication/fabric/shared/shared_world.h"
 #include "tests/support/fixtures/patience.h"
@@ -67,8 +75,9 @@ class FedFabric final : public Fabric {
                       std::string_view /*private_data*/) override {
     return absl::OkStatus();
   }
-  absl::Status Reject(ConnectionId /*connection*/,
+  absl::Status Reject(ConnectionId connection,
                       std::string_view /*private_data*/) override {
+    rejected.push_back(connection);
     return absl::OkStatus();
   }
   // Its work is flushed.
@@ -102,11 +111,12 @@ class FedFabric final : public Fabric {
     return count;
   }
   bool RunTurn() override { return false; }
+  // No deadline of a test is near, but where all sleep.
   void WaitForActivity(Deadline /*deadline*/) override {
     std::unique_lock lock(mutex_);
     ++waits_;
     SendAll();
-    changed_.wait(lock, [this] {
+    changed_.wait_for(lock, kPatience, [this] {
       return !fed_.empty() || !events_.empty() || is_woken_;
     });
     is_woken_ = false;
@@ -138,10 +148,10 @@ class FedFabric final : public Fabric {
     events_.push_back(std::move(event));
     changed_.notify_all();
   }
-  // Returns once a thread waits in it.
-  void AwaitWaiter() {
+  // Returns once a thread waits in it; false if none comes.
+  bool AwaitWaiter() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return waits_ > 0; });
+    return changed_.wait_for(lock, kPatience, [this] { return waits_ > 0; });
   }
   // Returns true once all that was posted is sent, false if it is not.
   bool AwaitNothingUnsent() {
@@ -154,6 +164,7 @@ class FedFabric final : public Fabric {
   }
 
   std::vector<ConnectionId> closed;
+  std::vector<ConnectionId> rejected;
   std::vector<RegionKey> deregistered;
 
  private:
@@ -180,10 +191,11 @@ class SharedAdapterTest : public ::testing::Test {
     std::unique_ptr<Fabric> share;
     ConnectionId connection;
 
-    // Waits for so many completions.
+    // Waits for so many completions; returns those that came.
     std::vector<WorkId> Take(size_t count) {
+      const Deadline end = InPatience();
       std::vector<WorkId> works;
-      while (works.size() < count) {
+      while (works.size() < count && !IsOver(end)) {
         std::array<Completion, 1> some;
         std::vector<ConnectionEvent> events;
         const size_t taken = share->Poll(some, &events);
@@ -191,11 +203,26 @@ class SharedAdapterTest : public ::testing::Test {
           EXPECT_EQ(some[i].connection, connection);
           works.push_back(some[i].work);
         }
-        if (taken == 0 && works.size() < count) {
-          share->WaitForActivity(Deadline());
-        }
+        if (taken == 0 && works.size() < count) share->WaitForActivity(end);
       }
       return works;
+    }
+    // Waits for an event.
+    std::vector<ConnectionEvent> TakeEvents() {
+      const Deadline end = InPatience();
+      std::vector<ConnectionEvent> events;
+      while (events.empty() && !IsOver(end)) {
+        std::array<Completion, 1> none;
+        EXPECT_EQ(share->Poll(none, &events), 0U);
+        if (events.empty()) share->WaitForActivity(end);
+      }
+      return events;
+    }
+    // Waits; returns true if something else than the deadline ended it.
+    bool Wait() {
+      const Deadline end = InPatience();
+      share->WaitForActivity(end);
+      return !IsOver(end);
     }
     bool HasAny() const {
       std::array<Completion, 4> some;
@@ -209,9 +236,12 @@ class SharedAdapterTest : public ::testing::Test {
     user.connection = *user.share->Connect("peer", "", Deadline());
     return user;
   }
+  static bool IsOver(Deadline end) {
+    return end.HasPassed(Clock::Real().NowNanos());
+  }
 
   const std::shared_ptr<FedFabric> fed_ = std::make_shared<FedFabric>();
-  const std::shared_ptr<SharedAdapter> adapter_ =
+  std::shared_ptr<SharedAdapter> adapter_ =
       std::make_shared<SharedAdapter>(fed_, Clock::Real());
 };
 
@@ -242,6 +272,23 @@ TEST_F(SharedAdapterTest, RequestsGoToTheShareThatListens) {
   EXPECT_EQ(events[0].connection, ConnectionId(77));
 }
 
+// SHA4, SHA1.
+TEST_F(SharedAdapterTest, RequestsAreRejectedOnceTheShareThatListenedIsGone) {
+  User other = Connect();
+  auto listens = adapter_->AddShare();
+  ASSERT_TRUE(listens->Listen("here").ok());
+  fed_->FeedEvent(
+      {ConnectionEvent::Kind::kRequested, ConnectionId(77), "", "peer"});
+  EXPECT_FALSE(other.HasAny());
+  listens.reset();
+  EXPECT_EQ(fed_->closed, std::vector{ConnectionId(77)});
+  EXPECT_THAT(fed_->rejected, ::testing::IsEmpty());
+  fed_->FeedEvent(
+      {ConnectionEvent::Kind::kRequested, ConnectionId(78), "", "peer"});
+  EXPECT_FALSE(other.HasAny());
+  EXPECT_EQ(fed_->rejected, std::vector{ConnectionId(78)});
+}
+
 // An event that a Poll without room finds is not lost.
 TEST_F(SharedAdapterTest, PollWithoutRoomLosesNoEvent) {
   User a = Connect();
@@ -266,10 +313,9 @@ TEST_F(SharedAdapterTest, ThreadsThatSleepAreWokenForTheirOwn) {
   std::atomic<size_t> taken{0};
   for (User& user : users) {
     threads.emplace_back([&user, &taken] {
-      for (size_t round = 0; round < kRounds; ++round) {
+      for (size_t round = 0; round < kRounds && !HasFailure(); ++round) {
         EXPECT_EQ(user.Take(1), std::vector{WorkId(round)});
         taken.fetch_add(1);
-        taken.notify_all();
       }
     });
   }
@@ -279,50 +325,124 @@ TEST_F(SharedAdapterTest, ThreadsThatSleepAreWokenForTheirOwn) {
     }
     if (round % 3 != 0) continue;
     // All sleep again, but for one.
-    for (size_t so_far = taken; so_far < (round + 1) * kUsers; so_far = taken) {
-      taken.wait(so_far);
+    while (taken < (round + 1) * kUsers && !HasFailure()) {
+      std::this_thread::yield();
     }
   }
   for (std::thread& thread : threads) thread.join();
 }
 
-// SHA2: the thread that watches goes, and what arrives then is taken.
+// SHA2: the thread that watches goes, and what arrives then is taken. The other
+// one sleeps by then in one round or the other.
 TEST_F(SharedAdapterTest, WatcherThatLeavesWakesAnotherOne) {
   User a = Connect();
   User b = Connect();
-  std::thread watches([&] { a.share->WaitForActivity(Deadline()); });
-  fed_->AwaitWaiter();
-  std::thread sleeps([&] { EXPECT_EQ(b.Take(1), std::vector{WorkId(5)}); });
-  a.share->Wake();
-  watches.join();
-  fed_->AwaitWaiter();
-  fed_->Feed(b.connection, WorkId(5));
-  sleeps.join();
+  for (int round = 0; round < 50 && !HasFailure(); ++round) {
+    std::thread watches([&] { EXPECT_TRUE(a.Wait()); });
+    EXPECT_TRUE(fed_->AwaitWaiter());
+    std::atomic<bool> is_there{false};
+    std::thread sleeps([&] {
+      is_there = true;
+      EXPECT_EQ(b.Take(1), std::vector{WorkId(5)});
+    });
+    while (!is_there) std::this_thread::yield();
+    for (int yields = round; yields > 0; --yields) std::this_thread::yield();
+    a.share->Wake();
+    watches.join();
+    EXPECT_TRUE(fed_->AwaitWaiter());
+    fed_->Feed(b.connection, WorkId(5));
+    sleeps.join();
+  }
 }
 
-// SHA5.
-TEST_F(SharedAdapterTest, WakeEndsAWaitOfNowOrLater) {
+// SHA2: so does one that leaves because of its own news, and the next one.
+TEST_F(SharedAdapterTest, EachWatcherThatLeavesWakesAnotherOne) {
+  constexpr size_t kUsers = 4;
+  std::vector<User> users;
+  for (size_t i = 0; i < kUsers; ++i) users.push_back(Connect());
+  std::vector<std::thread> threads;
+  for (User& user : users) {
+    threads.emplace_back(
+        [&user] { EXPECT_EQ(user.Take(1), std::vector{WorkId(3)}); });
+  }
+  for (const User& user : users) {
+    EXPECT_TRUE(fed_->AwaitWaiter());
+    fed_->Feed(user.connection, WorkId(3));
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// SHA5: of now or later, of the thread that watches and of one that sleeps.
+TEST_F(SharedAdapterTest, EarlyWakeEndsTheNextWait) {
   User a = Connect();
   User b = Connect();
   a.share->Wake();
-  a.share->WaitForActivity(Deadline());
-  std::thread watches([&] { a.share->WaitForActivity(Deadline()); });
-  fed_->AwaitWaiter();
-  // One that sleeps beside the watcher.
+  ASSERT_TRUE(a.Wait());
+  std::thread watches([&] { EXPECT_TRUE(a.Wait()); });
+  EXPECT_TRUE(fed_->AwaitWaiter());
   b.share->Wake();
-  b.share->WaitForActivity(Deadline());
-  std::thread sleeps([&] { b.share->WaitForActivity(Deadline()); });
-  b.share->Wake();
-  sleeps.join();
+  EXPECT_TRUE(b.Wait());
   a.share->Wake();
   watches.join();
+}
+
+TEST_F(SharedAdapterTest, WakeEndsTheWaitOfTheThreadThatWatches) {
+  User a = Connect();
+  std::thread watches([&] { EXPECT_TRUE(a.Wait()); });
+  EXPECT_TRUE(fed_->AwaitWaiter());
+  a.share->Wake();
+  watches.join();
+}
+
+// The thread may not wait yet when it is woken: then the wake is early.
+TEST_F(SharedAdapterTest, WakeEndsTheWaitOfAThreadThatSleeps) {
+  User a = Connect();
+  User b = Connect();
+  std::thread watches([&] { EXPECT_TRUE(a.Wait()); });
+  EXPECT_TRUE(fed_->AwaitWaiter());
+  for (int round = 0; round < 100; ++round) {
+    std::atomic<bool> is_there{false};
+    std::thread sleeps([&] {
+      is_there = true;
+      EXPECT_TRUE(b.Wait());
+    });
+    while (!is_there) std::this_thread::yield();
+    for (int yields = round; yields > 0; --yields) std::this_thread::yield();
+    b.share->Wake();
+    sleeps.join();
+    if (HasFailure()) break;
+  }
+  a.share->Wake();
+  watches.join();
+}
+
+// SHA5. One wake ends the waits of all threads of a share.
+TEST_F(SharedAdapterTest, WakeEndsTheWaitsOfAllThreadsOfAShare) {
+  User a = Connect();
+  std::atomic<int> left{0};
+  std::vector<std::thread> threads;
+  threads.reserve(3);
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      EXPECT_TRUE(a.Wait());
+      ++left;
+    });
+  }
+  EXPECT_TRUE(fed_->AwaitWaiter());
+  // Those that come to wait after a wake need another one.
+  const Deadline end = InPatience();
+  while (left < 3 && !IsOver(end)) {
+    a.share->Wake();
+    std::this_thread::yield();
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_F(SharedAdapterTest, SleeperLeavesAtItsDeadline) {
   User a = Connect();
   User b = Connect();
-  std::thread watches([&] { a.share->WaitForActivity(Deadline()); });
-  fed_->AwaitWaiter();
+  std::thread watches([&] { EXPECT_TRUE(a.Wait()); });
+  EXPECT_TRUE(fed_->AwaitWaiter());
   b.share->WaitForActivity(
       Deadline::AtNanos(Clock::Real().NowNanos() + 1'000'000));
   a.share->Wake();
@@ -335,7 +455,7 @@ TEST_F(SharedAdapterTest, WorkWaitsForThoseThatWereWoken) {
   User b = Connect();
   EXPECT_FALSE(b.share->sends_for_waiters());
   std::thread watches([&] { EXPECT_EQ(a.Take(1), std::vector{WorkId(1)}); });
-  fed_->AwaitWaiter();
+  EXPECT_TRUE(fed_->AwaitWaiter());
   fed_->Feed(a.connection, WorkId(1));
   watches.join();
   // The thread of `a` may post at any moment.
@@ -348,7 +468,7 @@ TEST_F(SharedAdapterTest, WorkWaitsForThoseThatWereWoken) {
   EXPECT_EQ(fed_->polls(), before + 1);
   // It never came: the next wait gives up.
   std::thread waits([&] { EXPECT_EQ(b.Take(1), std::vector{WorkId(2)}); });
-  fed_->AwaitWaiter();
+  EXPECT_TRUE(fed_->AwaitWaiter());
   EXPECT_FALSE(b.share->sends_for_waiters());
   fed_->Feed(b.connection, WorkId(2));
   waits.join();
@@ -416,11 +536,223 @@ TEST_F(SharedAdapterTest, DestroyedShareLeavesNothing) {
   EXPECT_EQ(b.Take(1), std::vector{WorkId(2)});
 }
 
+// SHA4, in each order: of three shares and of what made them. In the end the
+// adapter is gone, too.
+TEST_F(SharedAdapterTest, SharesMayBeDestroyedInAnyOrder) {
+  std::array<size_t, 4> order = {0, 1, 2, 3};
+  do {
+    auto fed = std::make_shared<FedFabric>();
+    const std::weak_ptr<FedFabric> is_there = fed;
+    auto adapter = std::make_shared<SharedAdapter>(fed, Clock::Real());
+    FedFabric& kept = *fed;
+    fed.reset();
+    std::array<std::byte, 8> memory{};
+    std::array<User, 3> users;
+    std::array<RegionKey, 3> keys;
+    for (size_t i = 0; i < users.size(); ++i) {
+      users[i].share = adapter->AddShare();
+      users[i].connection = *users[i].share->Connect("peer", "", Deadline());
+      keys[i] = *users[i].share->Register(memory, fabric::RemoteAccess::kRead);
+    }
+    size_t left = order.size();
+    for (const size_t one : order) {
+      if (one == users.size()) {
+        adapter.reset();
+      } else {
+        // Work of all is there when it goes.
+        for (const User& user : users) {
+          if (user.share != nullptr) kept.Feed(user.connection, WorkId(1));
+        }
+        users[one].share.reset();
+        const bool is_last = left == 1;
+        if (!is_last) {
+          EXPECT_EQ(kept.closed.back(), users[one].connection);
+          EXPECT_EQ(kept.deregistered.back(), keys[one]);
+        }
+      }
+      --left;
+      for (User& user : users) {
+        if (user.share == nullptr) continue;
+        kept.Feed(user.connection, WorkId(2));
+        EXPECT_TRUE(user.HasAny());
+      }
+    }
+    EXPECT_TRUE(is_there.expired());
+  } while (std::ranges::next_permutation(order).found);
+}
+
+// SHA4, SHA2. Its threads have left; those of others watch and sleep.
+TEST_F(SharedAdapterTest, ShareMayBeDestroyedWhileOthersWait) {
+  User a = Connect();
+  User b = Connect();
+  std::thread watches([&] { EXPECT_EQ(a.Take(1), std::vector{WorkId(1)}); });
+  EXPECT_TRUE(fed_->AwaitWaiter());
+  std::thread sleeps([&] { EXPECT_EQ(b.Take(1), std::vector{WorkId(2)}); });
+  for (int i = 0; i < 100; ++i) {
+    User c = Connect();
+    c.share->Wake();
+    EXPECT_TRUE(c.Wait());
+    fed_->FeedAll({{c.connection, WorkId(9)}});
+  }
+  fed_->Feed(b.connection, WorkId(2));
+  sleeps.join();
+  fed_->Feed(a.connection, WorkId(1));
+  watches.join();
+}
+
+// SHA1, SHA2. The thread of the other share goes on waiting.
+TEST_F(SharedAdapterTest, BrokenConnectionIsItsOwnSharesNews) {
+  User a = Connect();
+  User b = Connect();
+  std::thread watches([&] { EXPECT_EQ(a.Take(1), std::vector{WorkId(1)}); });
+  EXPECT_TRUE(fed_->AwaitWaiter());
+  std::thread sleeps([&] {
+    const auto events = b.TakeEvents();
+    ASSERT_EQ(events.size(), 1U);
+    EXPECT_EQ(events[0].kind, ConnectionEvent::Kind::kDisconnected);
+    EXPECT_EQ(events[0].connection, b.connection);
+    EXPECT_TRUE(b.share->Close(b.connection).ok());
+  });
+  fed_->FeedEvent(
+      {ConnectionEvent::Kind::kDisconnected, b.connection, "", "peer"});
+  sleeps.join();
+  EXPECT_EQ(fed_->closed, std::vector{b.connection});
+  fed_->Feed(a.connection, WorkId(1));
+  watches.join();
+}
+
 // FB3: its work completes.
 TEST_F(SharedAdapterTest, WorkOfAClosedConnectionCompletes) {
   User a = Connect();
   ASSERT_TRUE(a.share->Close(a.connection).ok());
   EXPECT_EQ(a.Take(1), std::vector{WorkId(99)});
+}
+
+// ---- Over sockets
+
+// One host's shares, of as many threads, and a peer whose thread serves them.
+class SharedSocketsTest : public ::testing::Test {
+ protected:
+  static constexpr size_t kUsers = 6;
+  static constexpr size_t kBytes = 4096;
+
+  static fabric::tcp::TcpFabricOptions Options() {
+    fabric::tcp::TcpFabricOptions options;
+    options.shares_sockets = true;
+    // A thread of a busy machine may be kept waiting.
+    options.limits.retry_ns = kPatienceNanos;
+    return options;
+  }
+
+  SharedSocketsTest() {
+    remote_ = *peer_->Register(std::as_writable_bytes(std::span(peer_memory_)),
+                               fabric::RemoteAccess::kWrite);
+    address_ = *peer_->Listen("127.0.0.2:0");
+    serves_ = std::thread([this] { Serve(); });
+  }
+  ~SharedSocketsTest() override { StopServing(); }
+  void StopServing() {
+    if (!serves_.joinable()) return;
+    is_over_ = true;
+    peer_->Wake();
+    serves_.join();
+  }
+
+  // The peer accepts all, and has no other business.
+  void Serve() {
+    std::array<Completion, 16> some;
+    while (!is_over_) {
+      std::vector<ConnectionEvent> events;
+      const size_t count = peer_->Poll(some, &events);
+      for (const ConnectionEvent& event : events) {
+        if (event.kind == ConnectionEvent::Kind::kRequested) {
+          peer_->Accept(event.connection, "").IgnoreError();
+        } else if (event.kind == ConnectionEvent::Kind::kDisconnected) {
+          peer_->Close(event.connection).IgnoreError();
+        }
+      }
+      if (count == 0 && events.empty()) peer_->WaitForActivity(Deadline());
+    }
+  }
+  // One user's: connects, writes, and waits for each write.
+  void Use(size_t user, size_t writes) {
+    const std::unique_ptr<Fabric> share = adapter_->AddShare();
+    std::vector<uint64_t> memory(8, user);
+    const auto bytes = std::as_writable_bytes(std::span(memory));
+    const RegionKey own = *share->Register(bytes, fabric::RemoteAccess::kNone);
+    const ConnectionId id = *share->Connect(address_, "", InPatience());
+    EXPECT_TRUE(Until(*share, [](const ConnectionEvent* event,
+                                 const Completion* /*completion*/) {
+      return event != nullptr &&
+             event->kind == ConnectionEvent::Kind::kEstablished;
+    }));
+    for (size_t write = 0; write < writes; ++write) {
+      ASSERT_TRUE(share
+                      ->PostWrite(id, WorkId(write), {own, bytes},
+                                  {remote_, user * bytes.size()})
+                      .ok());
+      ASSERT_TRUE(Until(
+          *share,
+          [&](const ConnectionEvent* /*event*/, const Completion* completion) {
+            return completion != nullptr && completion->work == WorkId(write) &&
+                   completion->status == fabric::CompletionStatus::kOk;
+          }))
+          << "write " << write << " of user " << user;
+    }
+  }
+  // Takes what comes until one is it.
+  template <class IsIt>
+  static bool Until(Fabric& share, const IsIt& is_it) {
+    const Deadline end = InPatience();
+    while (!end.HasPassed(Clock::Real().NowNanos())) {
+      std::array<Completion, 1> some;
+      std::vector<ConnectionEvent> events;
+      const size_t count = share.Poll(some, &events);
+      bool is_found = count > 0 && is_it(nullptr, some.data());
+      for (const ConnectionEvent& event : events) {
+        is_found |= is_it(&event, nullptr);
+      }
+      if (is_found) return true;
+      if (count == 0 && events.empty()) share.WaitForActivity(end);
+    }
+    return false;
+  }
+
+  EntropyRandom random_;
+  std::vector<uint64_t> peer_memory_ = std::vector<uint64_t>(kBytes / 8);
+  const std::shared_ptr<fabric::tcp::TcpFabric> peer_ =
+      std::make_shared<fabric::tcp::TcpFabric>(Options(), Clock::Real(),
+                                               random_);
+  const std::shared_ptr<fabric::tcp::TcpFabric> host_ =
+      std::make_shared<fabric::tcp::TcpFabric>(Options(), Clock::Real(),
+                                               random_);
+  const std::shared_ptr<SharedAdapter> adapter_ =
+      std::make_shared<SharedAdapter>(host_, Clock::Real());
+  RegionKey remote_;
+  std::string address_;
+  std::atomic<bool> is_over_{false};
+  std::thread serves_;
+};
+
+// SHA1 to SHA4: each write is sent and answered, whoever watches, while shares
+// come and go.
+TEST_F(SharedSocketsTest, ThreadsOfManySharesWriteAndLeave) {
+  constexpr size_t kRounds = 5;
+  constexpr size_t kWrites = 60;
+  std::vector<std::thread> threads;
+  threads.reserve(kUsers);
+  for (size_t user = 1; user <= kUsers; ++user) {
+    threads.emplace_back([this, user] {
+      for (size_t round = 0; round < kRounds && !HasFailure(); ++round) {
+        Use(user, kWrites + user * round);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  StopServing();
+  for (size_t user = 1; user <= kUsers; ++user) {
+    EXPECT_EQ(peer_memory_[user * 8], user);
+  }
 }
 
 }  // namespace

@@ -139,8 +139,9 @@ TEST_F(TlsSettingsTest, OwnCertificateMayBeRevoked) {
 
 // --- Peers -------------------------------------------------------------------
 
-// Host 0 connects to host 1; each has settings of its own.
-class TlsPeersTest : public ::testing::Test {
+// Host 0 connects to host 1; each has settings of its own. The parameter:
+// connections share sockets.
+class TlsPeersTest : public ::testing::TestWithParam<bool> {
  protected:
   struct Said {
     UnauthenticatedEnd why;
@@ -170,6 +171,7 @@ class TlsPeersTest : public ::testing::Test {
         };
       }
       options.kept_bytes_max = kKeptBytesMax;
+      options.shares_sockets = GetParam();
       options.on_rejected = [this, host](std::string_view /*peer*/,
                                          UnauthenticatedEnd why,
                                          std::string_view detail) {
@@ -260,7 +262,7 @@ class TlsPeersTest : public ::testing::Test {
   fabric::ConnectionId at_[2];
 };
 
-TEST_F(TlsPeersTest, EachLearnsTheOthersName) {
+TEST_P(TlsPeersTest, EachLearnsTheOthersName) {
   Start(MakeTls(TestNodeAuthority(), "URI:test://host/0"),
         MakeTls(TestNodeAuthority(), "URI:test://host/1,DNS:one"));
   Connect();
@@ -270,7 +272,7 @@ TEST_F(TlsPeersTest, EachLearnsTheOthersName) {
 }
 
 // FTL5.
-TEST_F(TlsPeersTest, KernelEncryptsWhereItCan) {
+TEST_P(TlsPeersTest, KernelEncryptsWhereItCan) {
   Start(MakeTls(TestNodeAuthority(), "URI:test://host/0"),
         MakeTls(TestNodeAuthority(), "URI:test://host/1"));
   Connect();
@@ -279,7 +281,7 @@ TEST_F(TlsPeersTest, KernelEncryptsWhereItCan) {
   EXPECT_EQ(fabrics_[1]->counters().offloaded, expected);
 }
 
-TEST_F(TlsPeersTest, NamesAreEmptyWithoutTls) {
+TEST_P(TlsPeersTest, NamesAreEmptyWithoutTls) {
   Start(nullptr, nullptr);
   Connect();
   EXPECT_EQ(Await(1, Kind::kRequested).peer_name, "");
@@ -287,7 +289,7 @@ TEST_F(TlsPeersTest, NamesAreEmptyWithoutTls) {
 }
 
 // Records of TLS are smaller than these messages, and cut them anywhere.
-TEST_F(TlsPeersTest, LongAndShortMessagesArriveWhole) {
+TEST_P(TlsPeersTest, LongAndShortMessagesArriveWhole) {
   Start(MakeTls(TestNodeAuthority(), "URI:test://host/0"),
         MakeTls(TestNodeAuthority(), "URI:test://host/1"));
   Connect();
@@ -318,7 +320,7 @@ TEST_F(TlsPeersTest, LongAndShortMessagesArriveWhole) {
 
 // Host 1 reads no more while it keeps messages that wait for a receive. What it
 // has read ahead by then makes its socket ready for nothing.
-TEST_F(TlsPeersTest, ReadingGoesOnWithWhatWasReadAhead) {
+TEST_P(TlsPeersTest, ReadingGoesOnWithWhatWasReadAhead) {
   Start(MakeTls(TestNodeAuthority(), "URI:test://host/0"),
         MakeTls(TestNodeAuthority(), "URI:test://host/1"));
   Connect();
@@ -342,7 +344,7 @@ TEST_F(TlsPeersTest, ReadingGoesOnWithWhatWasReadAhead) {
   Until([&] { return completed_[0] == kMessages; });
 }
 
-TEST_F(TlsPeersTest, PeerOfAnotherAuthorityIsLetInByNobody) {
+TEST_P(TlsPeersTest, PeerOfAnotherAuthorityIsLetInByNobody) {
   const TestAuthority other("others");
   Start(MakeTls(other, "URI:test://host/0"),
         MakeTls(TestNodeAuthority(), "URI:test://host/1"));
@@ -354,7 +356,7 @@ TEST_F(TlsPeersTest, PeerOfAnotherAuthorityIsLetInByNobody) {
 }
 
 // FTL1. Host 0 trusts host 1.
-TEST_F(TlsPeersTest, PeerThatShowsAnothersCertificateIsNotLetIn) {
+TEST_P(TlsPeersTest, PeerThatShowsAnothersCertificateIsNotLetIn) {
   const TestAuthority other("others");
   TlsTexts texts =
       TlsTextsFor(TestNodeAuthority(), other.IssueFor("URI:test://host/0"));
@@ -367,7 +369,7 @@ TEST_F(TlsPeersTest, PeerThatShowsAnothersCertificateIsNotLetIn) {
   EXPECT_THAT(said_[0].detail, HasSubstr("its certificate is refused: "));
 }
 
-TEST_F(TlsPeersTest, ExpiredCertificateIsRefused) {
+TEST_P(TlsPeersTest, ExpiredCertificateIsRefused) {
   Start(MakeTls(TestNodeAuthority(), "URI:test://host/0", kYear2000, kYear2001),
         MakeTls(TestNodeAuthority(), "URI:test://host/1"));
   Fails();
@@ -375,7 +377,7 @@ TEST_F(TlsPeersTest, ExpiredCertificateIsRefused) {
   EXPECT_THAT(said_[0].detail, HasSubstr("expired"));
 }
 
-TEST_F(TlsPeersTest, PeerThatDoesNotEncryptIsNotTrusted) {
+TEST_P(TlsPeersTest, PeerThatDoesNotEncryptIsNotTrusted) {
   Start(nullptr, MakeTls(TestNodeAuthority(), "URI:test://host/1"));
   Fails();
   ASSERT_EQ(said_.size(), 1u);
@@ -383,13 +385,20 @@ TEST_F(TlsPeersTest, PeerThatDoesNotEncryptIsNotTrusted) {
   EXPECT_THAT(said_[0].detail, HasSubstr("TLS: "));
 }
 
-TEST_F(TlsPeersTest, PeerThatEncryptsIsNotUnderstoodWithoutTls) {
+TEST_P(TlsPeersTest, PeerThatEncryptsIsNotUnderstoodWithoutTls) {
   Start(MakeTls(TestNodeAuthority(), "URI:test://host/0"), nullptr);
   EXPECT_THAT(Fails(), HasSubstr("ended the connection"));
   ASSERT_EQ(said_.size(), 1u);
   EXPECT_EQ(said_[0].why, UnauthenticatedEnd::kNotUnderstood);
   EXPECT_EQ(said_[0].detail, "");
 }
+
+std::string NameOfSockets(const ::testing::TestParamInfo<bool>& shares) {
+  return shares.param ? "Shared" : "Own";
+}
+
+INSTANTIATE_TEST_SUITE_P(Sockets, TlsPeersTest, ::testing::Bool(),
+                         NameOfSockets);
 
 // --- Revoked certificates ----------------------------------------------------
 
@@ -422,15 +431,18 @@ class TlsRevokedTest : public TlsPeersTest {
   const std::string nobody_ = authority_.Revoke({});
 };
 
+INSTANTIATE_TEST_SUITE_P(Sockets, TlsRevokedTest, ::testing::Bool(),
+                         NameOfSockets);
+
 // FTL6.
-TEST_F(TlsRevokedTest, PeerThatConnectsIsRefused) {
+TEST_P(TlsRevokedTest, PeerThatConnectsIsRefused) {
   Start(With(nobody_, own_[0]),
         With(authority_.Revoke({own_[0].certificate}), own_[1]));
   Fails();
   ExpectRevoked(said_, "its certificate is refused: certificate revoked");
 }
 
-TEST_F(TlsRevokedTest, PeerThatListensIsRefused) {
+TEST_P(TlsRevokedTest, PeerThatListensIsRefused) {
   Start(With(authority_.Revoke({own_[1].certificate}), own_[0]),
         With(nobody_, own_[1]));
   EXPECT_THAT(Fails(),
@@ -438,7 +450,7 @@ TEST_F(TlsRevokedTest, PeerThatListensIsRefused) {
   ExpectRevoked(said_, "certificate revoked");
 }
 
-TEST_F(TlsRevokedTest, OthersAreLetIn) {
+TEST_P(TlsRevokedTest, OthersAreLetIn) {
   const TestCertificate third = authority_.IssueFor("URI:test://host/3");
   const std::string list = authority_.Revoke({third.certificate});
   Start(With(list, own_[0]), With(list, own_[1]));
@@ -448,7 +460,7 @@ TEST_F(TlsRevokedTest, OthersAreLetIn) {
 }
 
 // FTL6. Host 0 has its certificate from an authority between.
-TEST_F(TlsRevokedTest, PeerWhoseIssuerIsRevokedIsRefused) {
+TEST_P(TlsRevokedTest, PeerWhoseIssuerIsRevokedIsRefused) {
   const TestAuthority between("between", authority_);
   const TestCertificate own = between.IssueFor("URI:test://host/0");
   const std::string list = authority_.Revoke({between.certificate()});
@@ -457,7 +469,7 @@ TEST_F(TlsRevokedTest, PeerWhoseIssuerIsRevokedIsRefused) {
   ExpectRevoked(said_, "its certificate is refused: certificate revoked");
 }
 
-TEST_F(TlsRevokedTest, PeerWhoseIssuerHasNoListIsRefused) {
+TEST_P(TlsRevokedTest, PeerWhoseIssuerHasNoListIsRefused) {
   const TestAuthority between("between", authority_);
   const TestCertificate own = between.IssueFor("URI:test://host/0");
   Start(With(nobody_, own), With(nobody_, own_[1]));
@@ -466,7 +478,7 @@ TEST_F(TlsRevokedTest, PeerWhoseIssuerHasNoListIsRefused) {
 }
 
 // FTL7.
-TEST_F(TlsRevokedTest, ListThatHasExpiredLetsOthersIn) {
+TEST_P(TlsRevokedTest, ListThatHasExpiredLetsOthersIn) {
   const std::string list = authority_.Revoke({}, kYear2000, kYear2001);
   Start(With(list, own_[0]), With(list, own_[1]));
   Connect();
@@ -474,7 +486,7 @@ TEST_F(TlsRevokedTest, ListThatHasExpiredLetsOthersIn) {
 }
 
 // FTL7.
-TEST_F(TlsRevokedTest, ListThatHasExpiredRefusesThoseItNames) {
+TEST_P(TlsRevokedTest, ListThatHasExpiredRefusesThoseItNames) {
   const std::string list =
       authority_.Revoke({own_[0].certificate}, kYear2000, kYear2001);
   Start(With(nobody_, own_[0]), With(list, own_[1]));
@@ -485,7 +497,7 @@ TEST_F(TlsRevokedTest, ListThatHasExpiredRefusesThoseItNames) {
 // --- Settings that are replaced ----------------------------------------------
 
 // TF11. Hosts that know each other only by their new authority connect by it.
-TEST_F(TlsRevokedTest, NewConnectionsBeginWithNewSettingsAndOldOnesGoOn) {
+TEST_P(TlsRevokedTest, NewConnectionsBeginWithNewSettingsAndOldOnesGoOn) {
   Start(With(nobody_, own_[0]), With(nobody_, own_[1]));
   Connect();
   Write();
@@ -511,7 +523,7 @@ TEST_F(TlsRevokedTest, NewConnectionsBeginWithNewSettingsAndOldOnesGoOn) {
 }
 
 // TF11.
-TEST_F(TlsRevokedTest, ConnectionOfAPeerThatIsRevokedEnds) {
+TEST_P(TlsRevokedTest, ConnectionOfAPeerThatIsRevokedEnds) {
   Start(With(nobody_, own_[0]), With(nobody_, own_[1]));
   Connect();
   Write();
@@ -530,7 +542,7 @@ TEST_F(TlsRevokedTest, ConnectionOfAPeerThatIsRevokedEnds) {
   ExpectRevoked(said_, "its certificate is refused: certificate revoked");
 }
 
-TEST_F(TlsRevokedTest, ConnectionToAPeerThatIsRevokedEnds) {
+TEST_P(TlsRevokedTest, ConnectionToAPeerThatIsRevokedEnds) {
   Start(With(nobody_, own_[0]), With(nobody_, own_[1]));
   Connect();
   Write();
@@ -542,7 +554,7 @@ TEST_F(TlsRevokedTest, ConnectionToAPeerThatIsRevokedEnds) {
 }
 
 // The handshake began with the list of before.
-TEST_F(TlsRevokedTest, PeerThatIsRevokedWhileItShakesHandsIsNotLetIn) {
+TEST_P(TlsRevokedTest, PeerThatIsRevokedWhileItShakesHandsIsNotLetIn) {
   Start(With(nobody_, own_[0]), With(nobody_, own_[1]));
   at_[0] = *fabrics_[0]->Connect(address_, "hello", Deadline());
   std::array<fabric::Completion, 1> none;
@@ -556,8 +568,22 @@ TEST_F(TlsRevokedTest, PeerThatIsRevokedWhileItShakesHandsIsNotLetIn) {
   EXPECT_THAT(events_[1], IsEmpty());
 }
 
+// The same at the side that connects.
+TEST_P(TlsRevokedTest, PeerThatIsRevokedWhileThisSideShakesHandsIsLeft) {
+  Start(With(nobody_, own_[0]), With(nobody_, own_[1]));
+  ASSERT_TRUE(fabrics_[0]->Connect(address_, "hello", Deadline()).ok());
+  tls_[0] = With(authority_.Revoke({own_[1].certificate}), own_[0]);
+  clock_.Forward(1'000'000'000);
+  std::array<fabric::Completion, 1> none;
+  fabrics_[0]->Poll(none, &events_[0]);
+  const ConnectionEvent event = Await(0, Kind::kUnreachable);
+  EXPECT_THAT(event.why, HasSubstr("has been revoked since it connected"));
+  ExpectRevoked(said_by_0_, "has been revoked since it connected");
+  EXPECT_THAT(events_[1], IsEmpty());
+}
+
 // A peer that begins a handshake, and says nothing more.
-TEST_F(TlsPeersTest, HandshakeThatDoesNotEndIsEnded) {
+TEST_P(TlsPeersTest, HandshakeThatDoesNotEndIsEnded) {
   Start(nullptr, MakeTls(TestNodeAuthority(), "URI:test://host/1"));
   const auto raw = fabric::tcp::StartConnect(address_, "127.0.0.3");
   ASSERT_TRUE(raw.ok()) << raw.status();
@@ -568,6 +594,104 @@ TEST_F(TlsPeersTest, HandshakeThatDoesNotEndIsEnded) {
   }
   EXPECT_EQ(said_[0].why, UnauthenticatedEnd::kSaidNothing);
   EXPECT_THAT(events_[1], IsEmpty());
+}
+
+// --- Lanes -------------------------------------------------------------------
+
+// Connections that share a socket, which began with settings of before.
+class TlsLanesTest : public TlsRevokedTest {
+ protected:
+  struct Ends {
+    fabric::ConnectionId here;
+    fabric::ConnectionId there;
+  };
+
+  void SetUp() override {
+    Start(With(nobody_, own_[0]), With(nobody_, own_[1]));
+    Connect();
+    first_ = {at_[0], at_[1]};
+  }
+  // Connects once more.
+  Ends ConnectAgain() {
+    events_[0].clear();
+    events_[1].clear();
+    Connect();
+    return {at_[0], at_[1]};
+  }
+  void ExpectFirstGoesOn() {
+    at_[0] = first_.here;
+    Write();
+  }
+  uint64_t Sockets() { return fabrics_[1]->counters().sockets; }
+
+  Ends first_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Sockets, TlsLanesTest, ::testing::Values(true),
+                         NameOfSockets);
+
+// TF11: the socket's certificate is that of all of its connections.
+TEST_P(TlsLanesTest, AllConnectionsOfAPeerThatIsRevokedEnd) {
+  const Ends second = ConnectAgain();
+  ASSERT_EQ(Sockets(), 1u);
+  tls_[1] = With(authority_.Revoke({own_[0].certificate}), own_[1]);
+  PassASecond();
+  ExpectRevoked(said_, "has been revoked since it connected");
+  for (const int host : {0, 1}) {
+    std::vector<fabric::ConnectionId> ended;
+    for (const ConnectionEvent& event : events_[host]) {
+      if (event.kind == Kind::kDisconnected) ended.push_back(event.connection);
+    }
+    const std::vector<fabric::ConnectionId> all =
+        host == 0 ? std::vector{first_.here, second.here}
+                  : std::vector{first_.there, second.there};
+    EXPECT_EQ(ended, all);
+  }
+}
+
+// TRK7. The side that connects shows its new certificate.
+TEST_P(TlsLanesTest, NewSettingsOfTheSideThatConnectsTakeANewSocket) {
+  tls_[0] = MakeTls(authority_, "URI:test://new/0");
+  ConnectAgain();
+  EXPECT_EQ(Await(1, Kind::kRequested).peer_name, "test://new/0");
+  EXPECT_EQ(Sockets(), 2u);
+  ConnectAgain();
+  EXPECT_EQ(Sockets(), 2u);
+  ExpectFirstGoesOn();
+}
+
+// TRK7. A list that was only renewed ends nothing, and refuses nobody.
+TEST_P(TlsLanesTest, PeerThatNewSettingsWouldLetInConnectsAsBefore) {
+  tls_[1] = With(authority_.Revoke({}), own_[1]);
+  PassASecond();
+  ConnectAgain();
+  EXPECT_EQ(Sockets(), 1u);
+  EXPECT_THAT(said_, IsEmpty());
+  Write();
+}
+
+// TRK7, TRK6. The list that expires goes on (FTL7).
+TEST_P(TlsLanesTest, PeerThatAnExpiredListDoesNotNameConnectsAsBefore) {
+  tls_[1] = With(authority_.Revoke({}, kYear2000, kYear2001), own_[1]);
+  PassASecond();
+  ConnectAgain();
+  EXPECT_EQ(Sockets(), 1u);
+}
+
+// TRK7, TRK6. What is open goes on, as with sockets of their own.
+TEST_P(TlsLanesTest, PeerWhoseAuthorityIsTrustedNoMoreOpensNoConnection) {
+  const TestAuthority next("next");
+  tls_[1] = MakeTls(next, "URI:test://host/1");
+  events_[0].clear();
+  events_[1].clear();
+  Fails();
+  ExpectRevoked(said_, "the certificate of test://host/0 is good no more");
+  said_.clear();
+  ExpectFirstGoesOn();
+  // The next one takes a socket of its own, and is told why.
+  events_[0].clear();
+  EXPECT_THAT(Fails(), HasSubstr("its certificate is refused: "));
+  ExpectFirstGoesOn();
 }
 
 }  // namespace

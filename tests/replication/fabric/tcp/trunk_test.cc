@@ -7,14 +7,22 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "log/base/clock.h"
+#include "log/base/deadline.h"
+#include "replication/fabric/tcp/socket.h"
+#include "replication/fabric/tcp/stream.h"
 #include "replication/fabric/tcp/wire.h"
 #include "tests/replication/fabric/tcp/tcp_fabric_fixture.h"
+#include "tests/support/fixtures/patience.h"
 
 namespace alpheus::testing {
 namespace {
@@ -147,9 +155,10 @@ TEST_F(TrunkTest, SocketIsClosedAfterItsLastLane) {
   }));
 }
 
-// TRK6.
+// TRK6. The other connection, which asks the peer later, is not given up yet.
 TEST_F(TrunkTest, ConnectionAfterSilenceGetsASocketOfItsOwn) {
   const Ends first = ConnectAgain();
+  ConnectAgain();
   world_.Cut(0, 1);
   ASSERT_TRUE(
       fabric(0).PostWrite(first.here, WorkId(1), Local(0, 0, 64), At(0)).ok());
@@ -163,6 +172,17 @@ TEST_F(TrunkTest, ConnectionAfterSilenceGetsASocketOfItsOwn) {
   ExpectWorks();
 }
 
+// The side that connects ends a socket whose connections have all ended, before
+// its application closes them: the peer would end it a little later.
+TEST_F(TrunkTest, SocketWhoseConnectionsAreBrokenTakesNoFurtherOne) {
+  const Ends first = ConnectAgain();
+  ASSERT_TRUE(fabric(1).Close(first.there).ok());
+  ASSERT_TRUE(Await(0, Kind::kDisconnected));
+  EXPECT_TRUE(Until([&] { return fabric(0).counters().sockets == 0; }));
+  ConnectAgain();
+  ExpectWorks();
+}
+
 TEST_F(TrunkTest, EndOfTheSocketIsTheEndOfAllLanes) {
   {
     const Descriptor raw = BeginRaw();
@@ -171,6 +191,139 @@ TEST_F(TrunkTest, EndOfTheSocketIsTheEndOfAllLanes) {
   }
   EXPECT_TRUE(Await(1, Kind::kDisconnected));
   EXPECT_TRUE(Await(1, Kind::kDisconnected));
+}
+
+// TRK6. A lane that ends before anything came by it.
+TEST_F(TrunkTest, ConnectionAfterOneThatWasEndedUnansweredGetsASocketOfItsOwn) {
+  const auto peer = fabric::tcp::ListenOn("127.0.0.3:0");
+  ASSERT_TRUE(peer.ok()) << peer.status();
+  const auto first = fabric(0).Connect(peer->address, "", Deadline());
+  ASSERT_TRUE(first.ok()) << first.status();
+  Descriptor raw;
+  ASSERT_TRUE(Until([&] {
+    raw = fabric::tcp::AcceptOne(peer->socket).socket;
+    return raw.is_open();
+  }));
+  ReceiveRaw(raw, Trunk::kHelloBytes + Trunk::kFrameHeaderBytes +
+                      kWireHeaderBytes + fabric::tcp::kWireHelloBytes);
+  SendRaw(raw, Frame(1, {}));
+  const auto event = Await(0, Kind::kUnreachable);
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->connection, *first);
+  const uint64_t sockets = fabric(0).counters().sockets;
+  ASSERT_TRUE(fabric(0).Connect(peer->address, "", Deadline()).ok());
+  EXPECT_EQ(fabric(0).counters().sockets, sockets + 1);
+}
+
+// ---- Lanes that may not be read
+
+class TrunkKeepsTest : public TrunkTest {
+ protected:
+  // Requests that wait for a receive, each of its lane: in all more than the
+  // adapter and the kernel keep.
+  void SetUp() override {
+    TrunkTest::SetUp();
+    raw_ = BeginRaw();
+    const uint64_t window = world_.options().window_bytes;
+    const uint64_t bytes = window - 2 * kWireHeaderBytes;
+    const uint64_t count = 3 * world_.options().kept_bytes_max / window;
+    for (uint32_t lane = 1; lane <= count; ++lane) {
+      lanes_.push_back(AcceptLane(raw_, lane));
+      const auto message = RawMessage({.opcode = WireOpcode::kSend,
+                                       .immediate = 0,
+                                       .length = bytes,
+                                       .key = 0,
+                                       .offset = 0,
+                                       .sequence = 1});
+      for (size_t at = 0; at < message.size(); at += Trunk::kFrameBytesMax) {
+        const auto rest = std::span(message).subspan(at);
+        Queue(lane,
+              rest.first(std::min<size_t>(rest.size(), Trunk::kFrameBytesMax)));
+      }
+    }
+    other_ = static_cast<uint32_t>(count + 1);
+    AcceptLane(raw_, other_);
+    Queue(other_, RawWrite(8, 1));
+  }
+  void Queue(uint32_t lane, std::span<const std::byte> bytes) {
+    const auto frame = Frame(lane, bytes);
+    queued_.insert(queued_.end(), frame.begin(), frame.end());
+  }
+  // Sends what the kernel takes, as long as it takes any.
+  void SendQueued() {
+    int idle = 0;
+    while (idle < 100 && sent_ < queued_.size()) {
+      iovec piece{queued_.data() + sent_, queued_.size() - sent_};
+      const size_t taken = fabric::tcp::SendSome(raw_, {&piece, 1}).bytes;
+      sent_ += taken;
+      idle = taken == 0 ? idle + 1 : 0;
+      Poll(1);
+    }
+  }
+  // Sends all. The kernel may have to send again what the peer's had no room
+  // for, which takes it some time; the adapter's clock stands still meanwhile.
+  bool SendAll() {
+    const Deadline end = InPatience();
+    while (!HasWritten() && !end.HasPassed(Clock::Real().NowNanos())) {
+      SendQueued();
+      Poll(1);
+      fabric(1).WaitForActivity(
+          Deadline::AtNanos(world_.NowNanos() + 1'000'000));
+    }
+    return HasWritten() && sent_ == queued_.size();
+  }
+  uint64_t Kept() { return fabric(1).counters().kept_bytes; }
+  bool HasWritten() { return Memory(1)[0] == std::byte{1}; }
+
+  Descriptor raw_;
+  std::vector<ConnectionId> lanes_;
+  uint32_t other_ = 0;
+  std::vector<std::byte> queued_;
+  size_t sent_ = 0;
+};
+
+// TRK5, TCN2. Without it a lane would keep what comes for it behind the bound.
+TEST_F(TrunkKeepsTest, NothingIsReadWhileALaneMayNotBe) {
+  const uint64_t bound = world_.options().kept_bytes_max;
+  SendQueued();
+  EXPECT_LT(sent_, queued_.size());
+  EXPECT_GE(Kept(), bound);
+  EXPECT_LE(Kept(), bound + (uint64_t{1} << 20));  // a buffer more
+  EXPECT_FALSE(HasWritten());
+  // What waits in the kernel wakes nobody: a wait lasts as long as it is to.
+  const int64_t before = Clock::Real().NowNanos();
+  constexpr int kWaits = 10;
+  for (int wait = 0; wait < kWaits; ++wait) {
+    fabric(1).WaitForActivity(Deadline::AtNanos(world_.NowNanos() + 2'000'000));
+    Poll(1);
+  }
+  EXPECT_GE(Clock::Real().NowNanos() - before, kWaits * 1'000'000);
+}
+
+// TRK5. Reading goes on once the requests do.
+TEST_F(TrunkKeepsTest, AllIsReadOnceTheRequestsGoOn) {
+  SendQueued();
+  ASSERT_LT(sent_, queued_.size());
+  const auto memory = Memory(1).subspan(4096);
+  for (const ConnectionId lane : lanes_) {
+    ASSERT_TRUE(fabric(1)
+                    .PostReceive(lane, WorkId(1),
+                                 {key_[1], memory.first(size_t{4} << 20)})
+                    .ok());
+  }
+  EXPECT_TRUE(SendAll());
+  EXPECT_EQ(Kept(), 0U);
+  EXPECT_EQ(Rejected(), 0U);
+}
+
+// TRK5. Nothing of the lane that is closed is kept any more.
+TEST_F(TrunkKeepsTest, AllIsReadOnceTheLanesAreClosed) {
+  SendQueued();
+  ASSERT_LT(sent_, queued_.size());
+  for (const ConnectionId lane : lanes_) {
+    ASSERT_TRUE(fabric(1).Close(lane).ok());
+  }
+  EXPECT_TRUE(SendAll());
 }
 
 // ---- Peers that break the frames
@@ -275,6 +428,42 @@ TEST_F(TrunkTest, LanesAreBounded) {
   ExpectClosed(raw);
 }
 
+// TRK4. A trunk that must make room for its own lane is not there any more when
+// the rest of its bytes is looked at.
+TEST_F(TrunkTest, NothingOfATrunkThatMadeRoomForItsOwnLaneIsTaken) {
+  Connect();
+  const std::vector<std::byte> some(8, std::byte{1});
+  for (const bool begins_with_it : {false, true}) {
+    SCOPED_TRACE(begins_with_it);
+    std::vector<std::byte> bytes = Frame(1, some);
+    for (const auto& more : {Frame(2, some), Frame(0, some)}) {
+      bytes.insert(bytes.end(), more.begin(), more.end());
+    }
+    Descriptor oldest;
+    if (begins_with_it) {
+      oldest = ConnectRaw();
+      const auto hello = Trunk::Hello();
+      SendRaw(oldest, std::span(hello).first(4));
+      const auto rest = std::span(hello).subspan(4);
+      bytes.insert(bytes.begin(), rest.begin(), rest.end());
+    } else {
+      oldest = BeginRaw();
+    }
+    std::vector<Descriptor> more;
+    for (uint32_t i = 1; i < world_.options().anonymous_max; ++i) {
+      more.push_back(BeginRaw());
+    }
+    const uint64_t before = Rejected();
+    SendRaw(oldest, bytes);
+    ExpectClosed(oldest);
+    EXPECT_EQ(Rejected(), before + 1);
+    more.clear();
+    world_.clock().Forward(2 * world_.options().limits.retry_ns);
+    ASSERT_TRUE(Until([&] { return fabric(1).counters().sockets == 1; }));
+  }
+  ExpectWorks();
+}
+
 // TF8.
 TEST_F(TrunkTest, TrunkThatSaysNothingMakesRoom) {
   Connect();
@@ -306,6 +495,228 @@ TEST_F(TrunkTest, LargeWritesOfOneLaneLetAnotherOneThrough) {
   ASSERT_TRUE(AwaitCompletions(0, 2));
   EXPECT_EQ(completions_[0][0].work, WorkId(2));
   EXPECT_EQ(completions_[0][1].work, WorkId(1));
+}
+
+// ---- A trunk alone
+
+// A stream whose kernel takes so many bytes.
+class MeasuredStream final : public fabric::tcp::Stream {
+ public:
+  bool is_open() const override { return is_open_; }
+  void Close() override { is_open_ = false; }
+  bool is_ready() const override { return true; }
+  fabric::tcp::TlsSession::Progress MakeReady() override {
+    return fabric::tcp::TlsSession::Progress::kDone;
+  }
+  std::string peer_name() const override { return ""; }
+  std::string failure() const override { return ""; }
+  bool has_ended() const override { return false; }
+  bool FailIfRevoked(const fabric::tcp::TlsSettings& /*now*/) override {
+    return false;
+  }
+  bool IsTrustedBy(const fabric::tcp::TlsSettings& /*now*/) const override {
+    return true;
+  }
+  bool is_offloaded() const override { return false; }
+  // Takes all that comes, as TLS does, and keeps what the kernel does not take;
+  // or only a part at a time.
+  fabric::tcp::IoResult Send(std::span<iovec> from) override {
+    if (holds > 0) return {};
+    size_t bytes = 0;
+    for (const iovec& piece : from) {
+      const size_t taken = std::min(piece.iov_len, part - bytes);
+      const auto* const begin = static_cast<const std::byte*>(piece.iov_base);
+      seen.insert(seen.end(), begin, begin + taken);
+      bytes += taken;
+    }
+    holds = bytes;
+    Flush();
+    return {.outcome = fabric::tcp::IoOutcome::kSome, .bytes = bytes};
+  }
+  bool has_unsent() const override { return holds > 0; }
+  void Flush() override {
+    const size_t some = std::min(holds, takes);
+    holds -= some;
+    takes -= some;
+    sent_ += some;
+  }
+  uint64_t sent_bytes() const override { return sent_; }
+  void EndSending() override {}
+  fabric::tcp::IoResult Receive(std::span<std::byte> /*into*/) override {
+    return {};
+  }
+  bool has_unread() const override { return false; }
+  bool HasDrained(size_t /*received*/, size_t /*room*/) const override {
+    return true;
+  }
+  void Watch(bool in, bool /*out*/) override { watches_in = in; }
+
+  size_t takes = 0;  // the kernel
+  size_t holds = 0;
+  size_t part = std::numeric_limits<size_t>::max();
+  std::vector<std::byte> seen;
+  bool watches_in = true;
+
+ private:
+  bool is_open_ = true;
+  uint64_t sent_ = 0;
+};
+
+class TrunkAloneTest : public ::testing::Test {
+ protected:
+  static std::vector<std::byte> Frame(uint32_t lane, uint32_t bytes) {
+    std::vector<std::byte> all(8 + bytes);
+    fabric::tcp::PutWord(uint64_t{bytes} << 32 | lane, all.data());
+    return all;
+  }
+  std::shared_ptr<Trunk> Make(fabric::tcp::TlsSession::Side side) {
+    auto stream = std::make_unique<MeasuredStream>();
+    stream_ = stream.get();
+    return std::make_shared<Trunk>(std::move(stream), side, "peer");
+  }
+  static size_t Send(fabric::tcp::Stream& lane, size_t bytes) {
+    std::vector<std::byte> some(bytes);
+    iovec piece{some.data(), some.size()};
+    return lane.Send({&piece, 1}).bytes;
+  }
+
+  MeasuredStream* stream_ = nullptr;
+};
+
+// TRK3. A peer opens lanes and ends them, and takes nothing.
+TEST_F(TrunkAloneTest, NothingIsReadWhileEndsOfLanesTakeTheRoom) {
+  const auto trunk = Make(fabric::tcp::TlsSession::Side::kAccepts);
+  constexpr uint32_t kLanes = 4 * Trunk::kUnsentBytesMax / 8;
+  uint32_t lane = 0;
+  while (lane < kLanes && trunk->MayBeRead()) {
+    ++lane;
+    const auto accept_and_close = [&](const Trunk::Arrival& arrival) {
+      if (arrival.connection != ConnectionId()) return;
+      trunk->AcceptLane(arrival.number, ConnectionId(arrival.number));
+    };
+    ASSERT_TRUE(trunk->Take(Frame(lane, 1), accept_and_close));
+  }
+  EXPECT_LT(lane, kLanes);
+  trunk->Watch();
+  EXPECT_FALSE(stream_->watches_in);
+  stream_->takes = size_t{8} * lane;
+  EXPECT_TRUE(trunk->Flush());
+  EXPECT_TRUE(trunk->MayBeRead());
+}
+
+// TRK3. Lanes that send by turns, while the kernel takes a little now and then.
+TEST_F(TrunkAloneTest, SendersAreNamedOnce) {
+  const auto trunk = Make(fabric::tcp::TlsSession::Side::kConnects);
+  const auto one = trunk->OpenLane(ConnectionId(1));
+  auto other = trunk->OpenLane(ConnectionId(2));
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(Send(*one, 64), 64U);
+    EXPECT_EQ(Send(*other, 64), 64U);
+    stream_->takes = 10;
+    EXPECT_TRUE(trunk->Flush());
+    EXPECT_THAT(trunk->TakeSenders(),
+                ::testing::ElementsAre(ConnectionId(1), ConnectionId(2)));
+  }
+  other.reset();
+  EXPECT_THAT(trunk->TakeSenders(), ::testing::ElementsAre(ConnectionId(1)));
+  stream_->takes = size_t{1} << 20;
+  EXPECT_TRUE(trunk->Flush());
+  EXPECT_THAT(trunk->TakeSenders(), ::testing::ElementsAre(ConnectionId(1)));
+  EXPECT_THAT(trunk->TakeSenders(), ::testing::IsEmpty());
+}
+
+// LVT3: bytes of others that wait say nothing about a lane that sends none.
+TEST_F(TrunkAloneTest, LaneThatSentNothingHasNothingUnsent) {
+  const auto trunk = Make(fabric::tcp::TlsSession::Side::kConnects);
+  const auto one = trunk->OpenLane(ConnectionId(1));
+  const auto other = trunk->OpenLane(ConnectionId(2));
+  EXPECT_EQ(Send(*one, 64), 64U);
+  EXPECT_FALSE(trunk->Flush());  // TLS has it, the kernel has not
+  EXPECT_TRUE(one->has_unsent());
+  EXPECT_FALSE(other->has_unsent());
+  stream_->takes = 1000;
+  EXPECT_TRUE(trunk->Flush());
+  EXPECT_FALSE(one->has_unsent());
+}
+
+// TRK3. Whoever has much to send goes behind those that wait.
+TEST_F(TrunkAloneTest, ThoseThatWaitLongestComeFirst) {
+  const auto trunk = Make(fabric::tcp::TlsSession::Side::kConnects);
+  const std::unique_ptr<fabric::tcp::Stream> lanes[] = {
+      trunk->OpenLane(ConnectionId(1)), trunk->OpenLane(ConnectionId(2)),
+      trunk->OpenLane(ConnectionId(3))};
+  constexpr size_t kLong = 100'000;
+  EXPECT_EQ(Send(*lanes[2], 64), 64U);
+  EXPECT_FALSE(trunk->Flush());  // the kernel takes nothing
+  EXPECT_EQ(Send(*lanes[0], kLong), 0U);
+  EXPECT_EQ(Send(*lanes[1], kLong), 0U);
+  EXPECT_EQ(Send(*lanes[2], 64), 64U);  // a short one has room
+  stream_->takes = size_t{10} << 20;
+  EXPECT_TRUE(trunk->Flush());
+  const auto send_twice = [&](uint64_t expected) {
+    return trunk->LetNextSend([&](ConnectionId next) {
+      EXPECT_EQ(next, ConnectionId(expected));
+      auto& lane = *lanes[next.value - 1];
+      EXPECT_EQ(Send(lane, kLong), kLong);
+      EXPECT_EQ(Send(lane, kLong), kLong);
+      return true;
+    });
+  };
+  EXPECT_TRUE(send_twice(1));
+  EXPECT_EQ(Send(*lanes[0], kLong), 0U);  // another one waits
+  EXPECT_TRUE(send_twice(2));
+  EXPECT_TRUE(send_twice(1));
+  EXPECT_EQ(trunk->waiting(), 0U);
+  EXPECT_EQ(Send(*lanes[1], kLong), kLong);
+}
+
+// TRK1.
+TEST_F(TrunkAloneTest, LongMessagesArriveWholeHoweverTheSocketTakesThem) {
+  constexpr size_t kLong = 300'000;
+  for (const size_t part : {1, 7, 8, 9, 80, 1'000, 65'536, 65'544, 65'545,
+                            65'624, 131'088, 200'000, 1'000'000}) {
+    SCOPED_TRACE(part);
+    const auto trunk = Make(fabric::tcp::TlsSession::Side::kConnects);
+    stream_->part = part;
+    stream_->takes = std::numeric_limits<size_t>::max();
+    const auto one = trunk->OpenLane(ConnectionId(1));
+    const auto other = trunk->OpenLane(ConnectionId(2));
+    EXPECT_EQ(Send(*other, 64), 64U);
+    std::vector<std::byte> bytes(kLong);
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      bytes[i] = static_cast<std::byte>(i * 31 >> 4);
+    }
+    for (size_t sent = 0; sent < bytes.size();) {
+      // Two pieces, as of a header and a payload.
+      const auto rest = std::span(bytes).subspan(sent);
+      const auto first = rest.first(std::min<size_t>(rest.size(), 48));
+      iovec pieces[] = {{first.data(), first.size()},
+                        {rest.data() + first.size(),
+                         rest.size() - first.size()}};
+      sent += one->Send(pieces).bytes;
+      trunk->Flush();
+      trunk->LetNextSend([](ConnectionId) { return true; });
+    }
+    EXPECT_EQ(Send(*other, 64), 64U);
+    trunk->Flush();
+    EXPECT_FALSE(one->has_unsent());
+    const std::vector<std::byte> seen = stream_->seen;
+    const auto there = Make(fabric::tcp::TlsSession::Side::kAccepts);
+    std::map<uint32_t, std::vector<std::byte>> arrived;
+    std::vector<std::unique_ptr<fabric::tcp::Stream>> lanes;
+    const auto take = [&](const Trunk::Arrival& arrival) {
+      if (arrival.connection == ConnectionId()) {
+        lanes.push_back(
+            there->AcceptLane(arrival.number, ConnectionId(arrival.number)));
+      }
+      auto& all = arrived[arrival.number];
+      all.insert(all.end(), arrival.bytes.begin(), arrival.bytes.end());
+    };
+    ASSERT_TRUE(
+        there->Take(std::span(seen).subspan(Trunk::kHelloBytes), take));
+    EXPECT_EQ(arrived[1].size(), 128U);
+    EXPECT_EQ(arrived[2], bytes);
+  }
 }
 
 }  // namespace
