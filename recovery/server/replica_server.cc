@@ -670,15 +670,17 @@ absl::StatusOr<DeletionState> ReplicaServer::RemoveRecords(
 }
 
 void ReplicaServer::InquireOfDeletions() {
-  const auto own = [this](Uuid log_id) -> std::optional<DeletionWitness> {
+  const auto find_own =
+      [this](Uuid log_id) -> std::optional<DeletionInquiry::OwnReplica> {
     const auto found = logs_.find(log_id);
-    if (found == logs_.end() || HasOwner(log_id)) return std::nullopt;
+    if (found == logs_.end()) return std::nullopt;
     const DeletionState state = found->second->deletion();
     if (state.deletion == Deletion::kDecided) return std::nullopt;
     const ServerHello hello = found->second->server_hello();
-    return DeletionWitness{{hello.node, hello.incarnation}, state};
+    return DeletionInquiry::OwnReplica{
+        {{hello.node, hello.incarnation}, state}, HasOwner(log_id)};
   };
-  const std::optional<Uuid> decided = inquiry_.Poll(own);
+  const std::optional<Uuid> decided = inquiry_.Poll(find_own);
   if (!decided.has_value()) return;
   const absl::Status removed = RemoveRecords(*decided, nullptr).status();
   if (!removed.ok() && options_.warn) {

@@ -291,7 +291,8 @@ class ReplicaServer {
   // stays; nullptr: nobody asked.
   absl::StatusOr<DeletionState> RemoveRecords(Uuid log_id,
                                               PeerConnection* asker);
-  // Asks other nodes whether logs were deleted while this one was away (P-D5).
+  // Asks other nodes whether logs were deleted while this one was away, whether
+  // or not a primary has them open (P-D5, DLI2 of deletion_inquiry.h).
   void InquireOfDeletions();
   static absl::StatusOr<Message> OnFetch(const PeerConnection& connection,
                                          const Fetch& fetch);
