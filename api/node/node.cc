@@ -136,6 +136,9 @@ recovery::ReplicaServerOptions Node::ServerOptions() {
     return log_id.ToString();
   };
   server.regions = this;
+  server.certificate_end_s = [this] {
+    return tls_ == nullptr ? 0 : tls_->end_s();
+  };
   server.inquiry.first_ns = kFirstInquiryNanos;
   server.inquiry.peers = server.scrubbing.peers;
   return server;

@@ -170,6 +170,31 @@ TEST_F(EncryptedClusterTest, OrdersAreGivenByOperatorsAndByNodes) {
   ClusterScrubOptions options;
   options.cluster_file = cluster_.file();
   options.timeout_ms = kPatienceMs;
+// Of a node that serves its replica, and of one whose primary has it.
+TEST_F(EncryptedClusterTest, EachNodeTellsWhenItsCertificateEnds) {
+  Format();
+  LogOptions options;
+  options.path = cluster_.ReplicaPath(1);
+  options.replication.cluster_file = cluster_.file();
+  options.replication.node = 1;
+  options.replication.open_timeout_ms = kPatienceMs;
+  options.replication.ack_timeout_ms = kPatienceMs;
+  const auto log = Log::Open(options);
+  ASSERT_TRUE(log.ok()) << log.status();
+  const auto reader = ClusterReader::Open({.cluster_file = cluster_.file(),
+                                           .timeout_ms = kPatienceMs,
+                                           .without_records = true});
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  int own = 0;
+  for (const auto& standing : (*reader)->AskStandings()) {
+    ASSERT_TRUE(standing.has_value());
+    own += standing->is_own ? 1 : 0;
+    EXPECT_EQ(standing->certificate_end_s, testing::kYear2999);
+  }
+  EXPECT_EQ(own, 1);
+  EXPECT_TRUE((*log)->Close().ok());
+}
+
   for (const uint64_t node : {0, 2}) {
     options.as_node = node;
     const auto scrubs = ScrubCluster(options);
