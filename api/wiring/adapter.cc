@@ -84,10 +84,11 @@ absl::Status CheckIsOfThisMachine(const std::string& address) {
 }
 
 absl::StatusOr<std::unique_ptr<Connectivity>> Connectivity::Open(
-    const quorum::ClusterConfiguration& cluster, NodeId near) {
+    const quorum::ClusterConfiguration& cluster, NodeId near,
+    const AdapterOptions& options) {
   auto made = std::make_unique<Connectivity>();
   ALPHEUS_ASSIGN_OR_RETURN(made->fabric,
-                           OpenAdapter(cluster, near, made->random));
+                           OpenAdapter(cluster, near, made->random, options));
   return made;
 }
 

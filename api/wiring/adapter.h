@@ -72,7 +72,8 @@ struct Connectivity {
 
   // Errors: as OpenAdapter.
   static absl::StatusOr<std::unique_ptr<Connectivity>> Open(
-      const quorum::ClusterConfiguration& cluster, NodeId near);
+      const quorum::ClusterConfiguration& cluster, NodeId near,
+      const AdapterOptions& options = {});
 };
 
 }  // namespace alpheus
