@@ -140,7 +140,8 @@ DOORS = (
       "bench/service/grpc/")),
     ("hiredis", r"hiredis/", ("bench/replicated/peers/redis_client.h",
                                "bench/replicated/peers/redis_client.cc")),
-    ("libcrypto", r"openssl/", ("quorum/members/cluster_key.cc",
+    ("libcrypto", r"openssl/", ("quorum/members/certificates.cc",
+                                "quorum/members/cluster_key.cc",
                                 "api/grpc/access/crypto.cc",
                                 "replication/fabric/tcp/tls.cc",
                                 "tests/replication/fabric/tcp/"

@@ -136,6 +136,8 @@ LogOptions LogOptionsOf(const CandidateOptions& options) {
   LogOptions log = options.log;
   log.replication.heartbeat_ms = HeartbeatMsOf(options);
   log.replication.gather_ms = options.gather_ms;
+  // The candidate's own adapter has the same certificates, and says it.
+  log.replication.say = nullptr;
   // The log's thread sends the heartbeats, once an interval.
   log.idle_force_us =
       std::min(log.idle_force_us, log.replication.heartbeat_ms * 1'000);
@@ -667,7 +669,8 @@ absl::StatusOr<std::unique_ptr<Candidate>> Candidate::Stand(
                            CheckedCluster(options));
   ALPHEUS_ASSIGN_OR_RETURN(
       std::unique_ptr<Connectivity> connectivity,
-      Connectivity::Open(cluster, NodeId(replication.node)));
+      Connectivity::Open(cluster, NodeId(replication.node),
+                         replication.say ? replication.say : options.say));
   recovery::CandidacyOptions candidacy =
       CandidacyOf(options, cluster, connectivity->random);
   const quorum::PrimaryId self = candidacy.election.self;

@@ -332,6 +332,9 @@ class ClusterReader::Impl {
     if (said->end) standing.end_offset = said->end->value;
     standing.ring_capacity = control_call.server_hello()->ring_capacity;
     standing.epoch_count = LiveEpochs(*said);
+    if (said->certificate_end_s != 0) {
+      standing.certificate_end_s = said->certificate_end_s;
+    }
     return standing;
   }
 

@@ -132,7 +132,7 @@ absl::StatusOr<std::unique_ptr<ClusterTail>> ClusterTail::Open(
                                             " is not a member of the cluster"));
   }
   ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<Connectivity> connectivity,
-                           Connectivity::Open(cluster, NodeId(0)));
+                           Connectivity::Open(cluster, NodeId(0), options.say));
   return std::unique_ptr<ClusterTail>(new ClusterTail(
       std::make_unique<Impl>(options, cluster, std::move(connectivity))));
 }

@@ -696,7 +696,8 @@ absl::StatusOr<std::unique_ptr<LogEngine>> OpenReplicatedEngine(
   ALPHEUS_RETURN_IF_ERROR(CheckOptions(options, cluster));
   ALPHEUS_ASSIGN_OR_RETURN(
       std::unique_ptr<Connectivity> connectivity,
-      Connectivity::Open(cluster, NodeId(options.replication.node)));
+      Connectivity::Open(cluster, NodeId(options.replication.node),
+                         options.replication.say));
   if (options.path.empty()) {
     return Opener<LibpmemPersistence>(options, cluster, std::move(connectivity),
                                       began_ns, tries)

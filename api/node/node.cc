@@ -136,6 +136,9 @@ recovery::ReplicaServerOptions Node::ServerOptions() {
     return log_id.ToString();
   };
   server.regions = this;
+  server.certificate_end_s = [this] {
+    return tls_ == nullptr ? 0 : tls_->end_s();
+  };
   server.inquiry.first_ns = kFirstInquiryNanos;
   server.inquiry.peers = server.scrubbing.peers;
   return server;
@@ -562,6 +565,7 @@ absl::StatusOr<std::unique_ptr<recovery::ServedLog>> Node::RemoveRecords(
                               " are removed, and the file keeps the mark"));
   }
   hosted.is_deleted = true;
+  hosted.remove_at = 0;
   return hosted.file->Serve(identity);
 }
 
@@ -572,12 +576,36 @@ absl::StatusOr<std::unique_ptr<recovery::ServedLog>> Node::FinishRemoval(
   log.reset();
   auto removed = RemoveRecords(log_name, hosted);
   if (removed.ok()) return removed;
-  options_.say(absl::StrCat("log ", log_name,
-                            ": deleted, but its records can't be removed: ",
-                            removed.status().message()));
+  hosted.remove_at = hosted.retries.AfterFailureAt(Clock::Real().NowNanos());
+  // Many tries, one report.
+  if (removed.status() != std::exchange(hosted.why_kept, removed.status())) {
+    options_.say(absl::StrCat(
+        "log ", log_name, ": deleted, but its records can't be removed: ",
+        removed.status().message(), ". The node tries it again"));
+  }
   return hosted.file->Serve({cluster_.cluster_id,
                              LogIdOf(cluster_.cluster_id, log_name),
                              NodeId(options_.node)});
+}
+
+// Ends the connections of the log: whoever asks for it comes again.
+void Node::RetryRemovals() {
+  const int64_t now = Clock::Real().NowNanos();
+  for (auto& [log_name, hosted] : files_) {
+    if (!hosted.is_served || hosted.remove_at == 0) continue;
+    if (hosted.remove_at > now) continue;
+    auto log = server_->RemoveLog(LogIdOf(cluster_.cluster_id, log_name));
+    if (!log.ok()) continue;
+    const absl::Status served = WithinMemory([&]() -> absl::Status {
+      ALPHEUS_ASSIGN_OR_RETURN(
+          std::unique_ptr<recovery::ServedLog> left,
+          FinishRemoval(log_name, hosted, *std::move(log)));
+      return server_->AddLog(std::move(left));
+    });
+    if (served.ok()) continue;
+    hosted.is_served = false;  // the next try to serve it says why
+    hosted.recheck_at = now;
+  }
 }
 
 // ND4: a request for an unknown log may mean a file that has just come.
@@ -804,6 +832,7 @@ void Node::Recheck() {
     TryToServe(file->first);
     if (std::exchange(is_gone_, false)) files_.erase(file);
   }
+  RetryRemovals();
   UpdateRegistrations();
 }
 

@@ -34,8 +34,10 @@
 //        leads to a replica again, that one is served.
 //   ND7. The records of a log whose deletion is decided go in one step: its
 //        file is replaced by one that has the mark and no record. A node that
-//        ends in between does it when it starts. A device can't be replaced;
-//        its mark stays, and its bytes.
+//        ends in between does it when it starts. A file that can't be replaced,
+//        as where there is no room for the other one, stays as it is, with its
+//        mark. The node tries again, at most once a minute in the end. A device
+//        can't be replaced; its mark stays, and its bytes.
 // Thread safety: Stop, Reload and Observe by any thread, the first two by
 // signal handlers' threads, too; the other members by one thread.
 // References: protocol P-A4, P-A7; docs/design/replication.md.
@@ -162,6 +164,8 @@ class Node final : private recovery::LogCreator,
     bool suspect = false;     // medium failed; superline doesn't say so yet
     bool is_lost = false;     // its path leads nowhere (ND4)
     bool is_deleted = false;  // its log is deleted, and its records are gone
+    int64_t remove_at = 0;    // time of the next try to remove them; 0: none
+    absl::Status why_kept;    // why the last try failed
     RetryTimes retries{1'000'000'000, 60'000'000'000};  // of slow tries
   };
 
@@ -230,6 +234,8 @@ class Node final : private recovery::LogCreator,
   absl::StatusOr<std::unique_ptr<recovery::ServedLog>> FinishRemoval(
       const std::string& log_name, HostedFile& hosted,
       std::unique_ptr<recovery::ServedLog> log);
+  // Does the same for served logs whose removal failed before.
+  void RetryRemovals();
 
   bool ReleaseRegion(Uuid log_id) override;
   absl::Status WhyUnserved(Uuid log_id) override;

@@ -88,16 +88,22 @@ absl::Status CheckIsOfThisMachine(const std::string& address) {
 }
 
 absl::StatusOr<std::unique_ptr<Connectivity>> Connectivity::Open(
-    const quorum::ClusterConfiguration& cluster, NodeId near) {
-  auto made = std::make_unique<Connectivity>();
-  if (cluster.fabric == quorum::ClusterFabric::kTcp) {
+    const quorum::ClusterConfiguration& cluster, NodeId near,
+    Audience::Say say) {
+  if (cluster.fabric != quorum::ClusterFabric::kTcp) {
+    std::unique_ptr<Connectivity> made(new Connectivity());
     ALPHEUS_ASSIGN_OR_RETURN(
-        made->fabric, SharedAdapters::OfProcess().AddShare(cluster, near));
-  } else {
-    ALPHEUS_ASSIGN_OR_RETURN(made->fabric,
-                             OpenAdapter(cluster, near, made->random));
+        made->fabric,
+        OpenAdapter(cluster, near, made->random, {.say = std::move(say)}));
+    return made;
   }
-  return made;
+  ALPHEUS_ASSIGN_OR_RETURN(
+      SharedAdapters::Share share,
+      SharedAdapters::OfProcess().AddShare(cluster, near, std::move(say)));
+  return std::unique_ptr<Connectivity>(
+      new Connectivity{.random = {},
+                       .fabric = std::move(share.fabric),
+                       .seat = std::move(share.seat)});
 }
 
 }  // namespace alpheus

@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "api/wiring/audience.h"
 #include "log/base/ids.h"
 #include "log/base/random.h"
 #include "quorum/members/configuration.h"
@@ -69,11 +70,14 @@ using AdapterOpener = absl::StatusOr<std::unique_ptr<fabric::Fabric>> (*)(
 struct Connectivity {
   EntropyRandom random;
   std::unique_ptr<fabric::Fabric> fabric;
+  Audience::Seat seat;
 
-  // Over TCP, the logs of this process share adapters (shared_adapters.h).
-  // Errors: as OpenAdapter.
+  // `say` gets sentences for an operator. Over TCP, the logs of this process
+  // share adapters (shared_adapters.h): then any thread that uses one of them
+  // calls `say`. Errors: as OpenAdapter.
   static absl::StatusOr<std::unique_ptr<Connectivity>> Open(
-      const quorum::ClusterConfiguration& cluster, NodeId near);
+      const quorum::ClusterConfiguration& cluster, NodeId near,
+      Audience::Say say = nullptr);
 };
 
 }  // namespace alpheus

@@ -8,13 +8,13 @@
 #include "absl/strings/string_view.h"
 #include "log/base/status_macros.h"
 #include "log/base/within_memory.h"
+#include "quorum/members/certificates.h"
 #include "quorum/members/peer_name.h"
 
 namespace alpheus {
 namespace {
 
 using fabric::tcp::TlsSettings;
-using fabric::tcp::TlsValidity;
 
 // No list is larger.
 constexpr size_t kPemBytesMax = size_t{4} << 20;
@@ -39,20 +39,6 @@ quorum::NodeEncryption FilesOfNode(quorum::NodeEncryption files, NodeId node) {
     *file = absl::StrReplaceAll(*file, {{"{node}", number}});
   }
   return files;
-}
-
-absl::Status CheckIsGood(const TlsValidity& validity, int64_t now_s,
-                         absl::string_view what, absl::string_view remedy) {
-  if (now_s >= validity.end_s) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        what, " has expired at ", UtcText(validity.end_s), ". ", remedy));
-  }
-  if (now_s < validity.begin_s) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(what, " is not good before ", UtcText(validity.begin_s),
-                     ". Does this machine's clock go right?"));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -129,11 +115,11 @@ absl::StatusOr<std::shared_ptr<const TlsSettings>> NodeTls::Read() const {
 absl::Status NodeTls::CheckDates(const TlsSettings& settings) const {
   const int64_t now_s = wall_clock_.NowSeconds();
   ALPHEUS_RETURN_IF_ERROR(
-      CheckIsGood(settings.own_validity(), now_s,
-                  absl::StrCat("certificate ", files_.certificate_file,
-                               ": it, or one behind it,"),
-                  "Have a new one made"));
-  return CheckIsGood(
+      quorum::CheckIsGood(settings.own_validity(), now_s,
+                          absl::StrCat("certificate ", files_.certificate_file,
+                                       ": it, or one behind it,"),
+                          "Have a new one made"));
+  return quorum::CheckIsGood(
       settings.revoked_validity(), now_s,
       absl::StrCat("revoked certificates ", files_.revoked_file, ": a list"),
       "Have its authority sign a new one");

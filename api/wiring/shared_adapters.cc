@@ -42,25 +42,40 @@ SharedAdapters& SharedAdapters::OfProcess() {
   return adapters;
 }
 
-absl::StatusOr<std::unique_ptr<fabric::Fabric>> SharedAdapters::AddShare(
-    const quorum::ClusterConfiguration& cluster, NodeId near) {
+absl::StatusOr<SharedAdapters::Share> SharedAdapters::AddShare(
+    const quorum::ClusterConfiguration& cluster, NodeId near,
+    Audience::Say say) {
+  using OpenAdapters =
+      std::vector<std::pair<std::shared_ptr<fabric::SharedAdapter>,
+                            std::shared_ptr<Audience>>>;
   const MutexLock lock(mutex_);
   Adapters& known = adapters_[KeyOf(cluster, near)];
   // The last share of any may be closed at any time: it stays open if held.
-  std::vector<std::shared_ptr<fabric::SharedAdapter>> open;
-  for (const auto& one : known) {
-    if (auto adapter = one.lock()) open.push_back(std::move(adapter));
+  OpenAdapters open;
+  for (const Adapter& one : known) {
+    if (auto adapter = one.adapter.lock()) {
+      open.emplace_back(std::move(adapter), one.audience);
+    }
   }
   if (open.size() < adapters_max_) {
-    ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<fabric::Fabric> opened,
-                             open_adapter_(cluster, near, random_, {}));
-    open.push_back(std::make_shared<fabric::SharedAdapter>(std::move(opened),
-                                                           Clock::Real()));
-    known.assign(open.begin(), open.end());
+    const auto audience = std::make_shared<Audience>();
+    Audience::Seat seat = audience->Add(std::move(say));  // before it opens
+    ALPHEUS_ASSIGN_OR_RETURN(
+        std::unique_ptr<fabric::Fabric> opened,
+        open_adapter_(cluster, near, random_,
+                      {.say = [audience](const std::string& sentence) {
+                        audience->Tell(sentence);
+                      }}));
+    const auto adapter = std::make_shared<fabric::SharedAdapter>(
+        std::move(opened), Clock::Real());
+    std::erase_if(known,
+                  [](const Adapter& one) { return one.adapter.expired(); });
+    known.push_back({adapter, audience});
+    return Share{adapter->AddShare(), std::move(seat)};
   }
   const auto least = std::ranges::min_element(
-      open, {}, [](const auto& adapter) { return adapter->shares(); });
-  return (*least)->AddShare();
+      open, {}, [](const auto& one) { return one.first->shares(); });
+  return Share{least->first->AddShare(), least->second->Add(std::move(say))};
 }
 
 }  // namespace alpheus

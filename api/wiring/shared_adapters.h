@@ -15,6 +15,7 @@
 //   SHD1. Logs share an adapter only if it would be opened alike for each: they
 //         are of one cluster, by the same files of encryption, and this process
 //         is the same member of it.
+//   SHD2. What happens to an adapter is told to each log that has it.
 // Thread safety: all members concurrently.
 // May block: as OpenAdapter; the other callers wait meanwhile.
 #ifndef ALPHEUS_API_WIRING_SHARED_ADAPTERS_H_
@@ -29,6 +30,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "api/wiring/adapter.h"
+#include "api/wiring/audience.h"
 #include "log/base/ids.h"
 #include "log/base/mutex.h"
 #include "log/base/random.h"
@@ -49,13 +51,23 @@ class SharedAdapters {
   // main has returned.
   static SharedAdapters& OfProcess();
 
-  // Returns a share for one log. `near` as for OpenAdapter. Errors: as
-  // OpenAdapter.
-  absl::StatusOr<std::unique_ptr<fabric::Fabric>> AddShare(
-      const quorum::ClusterConfiguration& cluster, NodeId near);
+  // What one log has. The seat goes first, and so before what `say` needs.
+  struct Share {
+    std::unique_ptr<fabric::Fabric> fabric;
+    Audience::Seat seat;
+  };
+  // Returns a share for one log. `near` as for OpenAdapter; `say` gets
+  // sentences for an operator, on any thread that uses a log of this process.
+  // Errors: as OpenAdapter.
+  absl::StatusOr<Share> AddShare(const quorum::ClusterConfiguration& cluster,
+                                 NodeId near, Audience::Say say);
 
  private:
-  using Adapters = std::vector<std::weak_ptr<fabric::SharedAdapter>>;
+  struct Adapter {
+    std::weak_ptr<fabric::SharedAdapter> adapter;
+    std::shared_ptr<Audience> audience;
+  };
+  using Adapters = std::vector<Adapter>;
 
   const size_t adapters_max_;
   const AdapterOpener open_adapter_;

@@ -90,7 +90,7 @@ std::vector<DeletionWitness> DeletionInquiry::Witnesses() const {
   return witnesses;
 }
 
-std::optional<Uuid> DeletionInquiry::Poll(OwnWitness own) {
+std::optional<Uuid> DeletionInquiry::Poll(FindOwn find_own) {
   if (logs_.empty()) return std::nullopt;
   const int64_t now = clock_.NowNanos();
   if (round_.has_value()) {
@@ -98,17 +98,20 @@ std::optional<Uuid> DeletionInquiry::Poll(OwnWitness own) {
     const Uuid log_id = round_->log_id;
     std::vector<DeletionWitness> witnesses = Witnesses();
     round_.reset();
-    const std::optional<DeletionWitness> of_this_node = own(log_id);
-    if (!of_this_node.has_value()) return std::nullopt;
-    witnesses.push_back(*of_this_node);
+    const std::optional<OwnReplica> own = find_own(log_id);
+    if (!own.has_value()) return std::nullopt;
+    witnesses.push_back(own->witness);
     const bool is_decided = IsDecided(witnesses);
     if (is_decided) return log_id;
     return std::nullopt;
   }
   for (auto& [log_id, log] : logs_) {
     if (now < log.due_at) continue;
+    const bool is_seldom = log.wait_ns >= options_.again_ns_max;
     PutOff(log, now);
-    if (!own(log_id).has_value()) continue;
+    const std::optional<OwnReplica> own = find_own(log_id);
+    if (!own.has_value()) continue;
+    if (own->has_owner && !is_seldom) continue;  // DLI2
     Begin(log_id, now);
     break;
   }

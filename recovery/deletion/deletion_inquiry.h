@@ -3,15 +3,24 @@
 // replica were deleted while it was away.
 //
 // Idea: a node that missed a deletion has a replica that nobody opens any more,
-// and its records take space. So it asks for each log that no primary has open:
-// soon after it began to serve the replica, and then ever more seldom. It
-// counts the marks of the others itself. The word of one node decides nothing.
+// and its records take space. So it asks for each log: soon after it began to
+// serve the replica, and then ever more seldom. It counts the marks of the
+// others itself. The word of one node decides nothing.
+//
+// A log that has an owner is mostly in use, and its members are not disturbed
+// by early rounds. But a primary that lost power is an owner until the fabric
+// ends its connection, which one without keep-alive never does. So the rounds
+// at the longest interval ask for such a log, too. A session that ends by what
+// they find could make nothing durable any more (P-D3).
 //
 // Invariants:
 //   DLI1. A log is named only if an opening quorum of one list is marked with
 //         that list (P-D3): this node's own replica, and others that said so,
 //         each on a connection of its own that proved the cluster's key. Marks
 //         of earlier rounds don't count.
+//   DLI2. A log that has an owner is asked for once in again_ns_max, and not
+//         before its wait has grown to that; one without is asked for in each
+//         round that is due.
 // Thread safety: one thread.
 // References: protocol P-D5; deletion.h.
 #ifndef ALPHEUS_RECOVERY_DELETION_DELETION_INQUIRY_H_
@@ -67,13 +76,16 @@ class DeletionInquiry {
   void Watch(Uuid log_id);
   void Forget(Uuid log_id);
 
-  // Returns this node's replica of a log; nothing: it is not to be asked for
-  // now.
-  using OwnWitness =
-      absl::FunctionRef<std::optional<DeletionWitness>(Uuid log_id)>;
+  // This node's replica of a log.
+  struct OwnReplica {
+    DeletionWitness witness;
+    bool has_owner = false;  // some process owns its promise
+  };
+  // Returns it; nothing: nobody is to be asked.
+  using FindOwn = absl::FunctionRef<std::optional<OwnReplica>(Uuid log_id)>;
   // Goes on with a round, or begins the next one that is due. Returns a log
-  // whose deletion is decided (DLI1).
-  std::optional<Uuid> Poll(OwnWitness own);
+  // whose deletion is decided (DLI1), whether or not it has an owner.
+  std::optional<Uuid> Poll(FindOwn find_own);
   // Returns when Poll has something to do by itself; not set: never.
   Deadline NextPoll() const;
 

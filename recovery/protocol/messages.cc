@@ -370,6 +370,7 @@ struct BodyWriter {
     to.Id(followed.persisted_lsn);
     to.Id(followed.durable_lsn);
     to.U64(followed.end.value_or(RingOffset()).value);
+    to.U64(static_cast<uint64_t>(followed.certificate_end_s));
     Put(to, followed.table);
   }
   void operator()(const Scrub& scrub) const { to.U32(scrub.start ? 1 : 0); }
@@ -611,9 +612,11 @@ Followed ReadFollowed(ByteReader& from, Uuid log_id) {
   const uint64_t end = from.U64();
   const bool has_end = (flags & kHasEnd) != 0;
   if (has_end) followed.end = RingOffset(end);
+  followed.certificate_end_s = static_cast<int64_t>(from.U64());
   followed.table = ReadTable(from, log_id);
   from.Expect(flags < 2 * kHasEnd && followed.configuration_id > 0 &&
               end < kOffsetEnd && end % kLineBytes == 0 &&
+              followed.certificate_end_s >= 0 &&
               (has_end ? end >= followed.head.offset.value : end == 0) &&
               followed.write_quorum >= 1 &&
               followed.write_quorum <= followed.replica_count &&

@@ -61,7 +61,7 @@
 
 namespace alpheus::recovery {
 
-inline constexpr uint32_t kProtocolVersion = 25;
+inline constexpr uint32_t kProtocolVersion = 26;
 
 // Bytes of private data; every fabric carries that many.
 inline constexpr size_t kHelloBytes = 56;
@@ -274,6 +274,9 @@ struct Followed {
   // End of the last record that it has found since the node started; empty if
   // it did not look.
   std::optional<RingOffset> end;
+  // When the certificate that its node shows to others expires, in seconds
+  // since 1970; 0: the cluster does not encrypt.
+  int64_t certificate_end_s = 0;
   EpochTable table;  // of log_epoch; no entries if it is the asker's
 
   bool operator==(const Followed&) const = default;

@@ -79,6 +79,9 @@ absl::StatusOr<MaybeReply> LocalPrimaryRelay::OnFollow(
   followed->in_session =
       primary != nullptr && primary->promise.epoch == followed->log_epoch;
   if (follow.table_epoch == followed->log_epoch) followed->table = {};
+  if (options_.certificate_end_s) {
+    followed->certificate_end_s = options_.certificate_end_s();
+  }
   return *std::move(followed);
 }
 

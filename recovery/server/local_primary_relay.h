@@ -49,6 +49,7 @@
 #define ALPHEUS_RECOVERY_SERVER_LOCAL_PRIMARY_RELAY_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <vector>
@@ -73,6 +74,7 @@ struct LocalPrimaryRelayOptions {
   int64_t step_down_timeout_ns = 0;
   int64_t show_ns = 0;
   int64_t silence_ns_max = 0;
+  std::function<int64_t()> certificate_end_s = {};
 };
 
 class LocalPrimaryRelay {

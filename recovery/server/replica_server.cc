@@ -47,7 +47,7 @@ ReplicaServer::ReplicaServer(fabric::Fabric& fabric, const Clock& clock,
       opening_(fabric, connections_, scrubbing_),
       relay_(connections_, opening_, regions_, clock,
              {options_.node, options_.step_down_timeout_ns, options_.show_ns,
-              options_.silence_ns_max}),
+              options_.silence_ns_max, options_.certificate_end_s}),
       desk_(connections_, relay_, clock, options_.desk),
       admission_(fabric, clock, connections_, relay_, AdmissionOptions()),
       slices_(connections_, options_.slice_bytes),
@@ -498,7 +498,7 @@ absl::StatusOr<Message> ReplicaServer::OnView(PeerConnection& connection) {
 }
 
 absl::StatusOr<Message> ReplicaServer::OnFollow(
-    const PeerConnection& connection, const Follow& follow) {
+    const PeerConnection& connection, const Follow& follow) const {
   if (connection.phase != Phase::kControl) {
     return absl::FailedPreconditionError(
         "Follow refused: this connection holds the promise, and others follow "
@@ -506,6 +506,9 @@ absl::StatusOr<Message> ReplicaServer::OnFollow(
   }
   Followed followed = connection.log->followed();
   if (follow.table_epoch == followed.log_epoch) followed.table = {};
+  if (options_.certificate_end_s) {
+    followed.certificate_end_s = options_.certificate_end_s();
+  }
   return followed;
 }
 
@@ -670,15 +673,17 @@ absl::StatusOr<DeletionState> ReplicaServer::RemoveRecords(
 }
 
 void ReplicaServer::InquireOfDeletions() {
-  const auto own = [this](Uuid log_id) -> std::optional<DeletionWitness> {
+  const auto find_own =
+      [this](Uuid log_id) -> std::optional<DeletionInquiry::OwnReplica> {
     const auto found = logs_.find(log_id);
-    if (found == logs_.end() || HasOwner(log_id)) return std::nullopt;
+    if (found == logs_.end()) return std::nullopt;
     const DeletionState state = found->second->deletion();
     if (state.deletion == Deletion::kDecided) return std::nullopt;
     const ServerHello hello = found->second->server_hello();
-    return DeletionWitness{{hello.node, hello.incarnation}, state};
+    return DeletionInquiry::OwnReplica{{{hello.node, hello.incarnation}, state},
+                                       HasOwner(log_id)};
   };
-  const std::optional<Uuid> decided = inquiry_.Poll(own);
+  const std::optional<Uuid> decided = inquiry_.Poll(find_own);
   if (!decided.has_value()) return;
   const absl::Status removed = RemoveRecords(*decided, nullptr).status();
   if (!removed.ok() && options_.warn) {

@@ -167,6 +167,8 @@ struct ReplicaServerOptions {
   // Time that an asker waits for bytes of the local primary's ring, in
   // nanoseconds.
   int64_t show_ns = 1'000'000'000;
+  // As Followed::certificate_end_s. Not set: 0.
+  std::function<int64_t()> certificate_end_s;
   // Returns the name of a log for messages. Not set: its id.
   std::function<std::string(Uuid log_id)> name_of;
   ElectionDeskOptions desk = {};
@@ -276,8 +278,8 @@ class ReplicaServer {
   // Errors: NotFound (this node has no replica of the connection's log).
   absl::Status CheckKept(const PeerConnection& connection) const;
   absl::StatusOr<Message> OnView(PeerConnection& connection);
-  static absl::StatusOr<Message> OnFollow(const PeerConnection& connection,
-                                          const Follow& follow);
+  absl::StatusOr<Message> OnFollow(const PeerConnection& connection,
+                                   const Follow& follow) const;
   absl::StatusOr<Message> OnRelease(const PeerConnection& connection,
                                     const Release& release);
   absl::StatusOr<Message> OnScrub(const PeerConnection& connection,
@@ -291,7 +293,8 @@ class ReplicaServer {
   // stays; nullptr: nobody asked.
   absl::StatusOr<DeletionState> RemoveRecords(Uuid log_id,
                                               PeerConnection* asker);
-  // Asks other nodes whether logs were deleted while this one was away (P-D5).
+  // Asks other nodes whether logs were deleted while this one was away, whether
+  // or not a primary has them open (P-D5, DLI2 of deletion_inquiry.h).
   void InquireOfDeletions();
   static absl::StatusOr<Message> OnFetch(const PeerConnection& connection,
                                          const Fetch& fetch);

@@ -27,6 +27,8 @@ CandidateOptions CandidateFor(const StandingOptions& options,
   candidate.log.replication.cluster_file = options.cluster_file;
   candidate.log.replication.node = options.node;
   candidate.log.replication.log_name = log;
+  // The node has the same certificates, and says once what is to be known.
+  candidate.log.replication.say = [](const std::string& /*sentence*/) {};
   return candidate;
 }
 

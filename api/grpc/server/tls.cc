@@ -7,12 +7,14 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "api/grpc/access/crypto.h"
 #include "log/base/check.h"
 #include "log/base/status_macros.h"
+#include "quorum/members/certificates.h"
 
 namespace alpheus::rpc {
 namespace {
+
+using quorum::NamedText;
 
 // No list of authorities is larger.
 constexpr size_t kPemBytesMax = size_t{4} << 20;
@@ -67,12 +69,12 @@ absl::StatusOr<TlsTexts> LoadTls(const TlsFiles& files, int64_t now_s) {
       ReadNamed(files.certificate, "certificate file", ReadableBy::kAnyone));
   ALPHEUS_ASSIGN_OR_RETURN(const NamedText key, ReadNamed(files.key, "key file",
                                                           ReadableBy::kOwner));
-  ALPHEUS_RETURN_IF_ERROR(CheckCertificate(certificate, key, now_s));
+  ALPHEUS_RETURN_IF_ERROR(quorum::CheckCertificate(certificate, key, now_s));
   if (files.client_ca.empty()) return TlsTexts{certificate.text, key.text, {}};
   ALPHEUS_ASSIGN_OR_RETURN(
       const NamedText authorities,
       ReadNamed(files.client_ca, "file of authorities", ReadableBy::kAnyone));
-  ALPHEUS_RETURN_IF_ERROR(CheckAuthorities(authorities, now_s));
+  ALPHEUS_RETURN_IF_ERROR(quorum::CheckAuthorities(authorities, now_s));
   return TlsTexts{certificate.text, key.text, authorities.text};
 }
 

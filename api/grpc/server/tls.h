@@ -3,8 +3,8 @@
 //
 // Idea: gRPC asks at each handshake whether there is a new certificate, and
 // keeps the one before if that is of no use. What it is given was checked
-// before (crypto.h). gRPC's own watcher of files is not used: a certificate
-// without its key would end all handshakes until both are there.
+// before (certificates.h). gRPC's own watcher of files is not used: a
+// certificate without its key would end all handshakes until both are there.
 //
 // Invariants:
 //   CTS1. A handshake uses a certificate and the key that fits it, of one

@@ -81,7 +81,10 @@ struct CandidateOptions {
   // leaves the log to it for two seconds more than that. So all candidates need
   // the same hand_over_ms.
   uint32_t hand_over_ms = 1'000;
-  // Gets one sentence when something happens, on a thread of the candidate.
+  // Gets one sentence when something happens, on a thread of the candidate. It
+  // should be short, and may not call the candidate. What `log.replication.say`
+  // is for comes here, too, unless that is set; either way once, though the
+  // candidate and its log have connections of their own.
   std::function<void(const std::string&)> say = {};
   // Called on that thread when this process has become primary, and when it is
   // to give the log back. The log may have been taken before the call comes.

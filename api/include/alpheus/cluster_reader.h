@@ -82,6 +82,9 @@ struct ReplicaStanding {
   // Ranges [first, end) of LSNs that a scrub or an opening found damaged there;
   // only the first ranges.
   std::vector<std::pair<Lsn, Lsn>> damaged = {};
+  // When the certificate that its node shows to others expires, in seconds
+  // since 1970. Empty: the cluster does not encrypt.
+  std::optional<int64_t> certificate_end_s = {};
 };
 
 // Reading of one member of the configuration.

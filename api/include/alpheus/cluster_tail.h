@@ -32,6 +32,7 @@
 #define ALPHEUS_API_INCLUDE_ALPHEUS_CLUSTER_TAIL_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,6 +57,8 @@ struct ClusterTailOptions {
   // Interval between questions to each node, in milliseconds, 1 to 10,000; a
   // record is shown up to this late.
   uint32_t poll_ms = 10;
+  // As ReplicationOptions::say.
+  std::function<void(const std::string&)> say = {};
 };
 
 class ClusterTail {

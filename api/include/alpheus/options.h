@@ -4,6 +4,7 @@
 #define ALPHEUS_API_INCLUDE_ALPHEUS_OPTIONS_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -111,6 +112,12 @@ struct ReplicationOptions {
   uint64_t scrub_bytes_per_second = uint64_t{8} << 20;
   // Seconds from the end of one pass to the start of the next.
   uint32_t scrub_interval_s = 24 * 3'600;
+  // Gets one sentence for an operator when the connections to the nodes need a
+  // look: new certificates were taken, the files of new ones are of no use, or
+  // the certificate of this process expires soon ([encryption] of the cluster
+  // file). Called by any thread that uses a log of this process, with locks
+  // held: it should be short, and may not use a log. Empty: nobody is told.
+  std::function<void(const std::string&)> say = {};
 };
 
 struct LogOptions {

@@ -24,14 +24,15 @@
 #include "absl/strings/string_view.h"
 #include "log/base/status_macros.h"
 #include "log/base/within_memory.h"
+#include "quorum/members/certificates.h"
 #include "replication/fabric/tcp/kernel_tls.h"
 
 namespace alpheus::fabric::tcp {
 namespace {
 
 using Bio = std::unique_ptr<BIO, int (*)(BIO*)>;
-using Certificate = std::unique_ptr<X509, void (*)(X509*)>;
-using Key = std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)>;
+using quorum::Certificate;
+using quorum::Validity;
 
 // The thread's errors are those of this call alone.
 class ErrorsOfThread {
@@ -62,59 +63,30 @@ absl::Status IsOfNoUse(const std::string& name, absl::string_view expected) {
       name, ": ", ErrorsOfThread::Text(), ". Expected ", expected, ", as PEM"));
 }
 
-// Reads all objects of a kind; there must be one, and all must be whole.
-template <class Object>
-absl::StatusOr<std::vector<std::unique_ptr<Object, void (*)(Object*)>>> ReadAll(
-    const std::string& text, const std::string& name,
-    Object* (*read)(BIO*, Object**, pem_password_cb*, void*),
-    void (*release)(Object*), absl::string_view expected) {
+constexpr absl::string_view kListsExpected =
+    "lists of revoked certificates (CRL), all of them whole";
+
+// Reads all lists; there must be one, and all must be whole.
+absl::StatusOr<std::vector<std::unique_ptr<X509_CRL, void (*)(X509_CRL*)>>>
+ReadLists(const std::string& text, const std::string& name) {
   const Bio bio = Open(text);
-  std::vector<std::unique_ptr<Object, void (*)(Object*)>> found;
-  while (Object* const next = read(bio.get(), nullptr, NoPassphrase, nullptr)) {
-    found.emplace_back(next, release);
+  std::vector<std::unique_ptr<X509_CRL, void (*)(X509_CRL*)>> found;
+  while (X509_CRL* const next =
+             PEM_read_bio_X509_CRL(bio.get(), nullptr, NoPassphrase, nullptr)) {
+    found.emplace_back(next, X509_CRL_free);
   }
   const bool is_at_end =
       ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
-  if (found.empty() || !is_at_end) return IsOfNoUse(name, expected);
+  if (found.empty() || !is_at_end) return IsOfNoUse(name, kListsExpected);
   ERR_clear_error();
   return found;
 }
 
-absl::StatusOr<std::vector<Certificate>> ReadCertificates(
-    const std::string& text, const std::string& name) {
-  return ReadAll(text, name, PEM_read_bio_X509, X509_free,
-                 "certificates, all of them whole");
-}
-
-std::string SubjectOf(const X509* certificate) {
-  const Bio bio(BIO_new(BIO_s_mem()), BIO_free);
-  X509_NAME_print_ex(bio.get(), X509_get_subject_name(certificate), 0,
-                     XN_FLAG_RFC2253);
-  char* text = nullptr;
-  const auto size = BIO_get_mem_data(bio.get(), &text);
-  return {text, static_cast<size_t>(size)};
-}
-
-// Seconds since 1970, of what is never good.
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-
-int64_t SecondsOf(const ASN1_TIME* time, int64_t if_none) {
-  const std::unique_ptr<ASN1_TIME, void (*)(ASN1_TIME*)> begin(
-      ASN1_TIME_set(nullptr, 0), ASN1_TIME_free);
-  int days = 0;
-  int seconds = 0;
-  if (time == nullptr || begin == nullptr ||
-      ASN1_TIME_diff(&days, &seconds, begin.get(), time) != 1) {
-    return if_none;
-  }
-  return int64_t{days} * 86'400 + seconds;
-}
-
-// The object must be good, too. Without an end it is so for ever.
-void Narrow(const ASN1_TIME* begin, const ASN1_TIME* end,
-            TlsValidity* validity) {
-  validity->begin_s = std::max(validity->begin_s, SecondsOf(begin, kNever));
-  validity->end_s = std::min(validity->end_s, SecondsOf(end, kNever));
+// Without an end a list is good for ever.
+Validity ValidityOf(const X509_CRL* list) {
+  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  return {quorum::SecondsOf(X509_CRL_get0_lastUpdate(list), kNever),
+          quorum::SecondsOf(X509_CRL_get0_nextUpdate(list), kNever)};
 }
 
 // FTL7. libssl calls it with each finding about a peer's certificates.
@@ -218,7 +190,7 @@ absl::StatusOr<std::shared_ptr<const TlsSettings>> TlsSettings::Make(
 absl::Status TlsSettings::UseOwn(const TlsTexts& texts) {
   ALPHEUS_ASSIGN_OR_RETURN(
       const std::vector<Certificate> chain,
-      ReadCertificates(texts.certificate, texts.certificate_name));
+      quorum::ReadCertificates({texts.certificate_name, texts.certificate}));
   X509* const own = chain.front().get();
   std::optional<std::string> name = UriIn(own);
   if (!name) {
@@ -240,21 +212,14 @@ absl::Status TlsSettings::UseOwn(const TlsTexts& texts) {
     }
   }
   for (const Certificate& one : chain) {
-    Narrow(X509_get0_notBefore(one.get()), X509_get0_notAfter(one.get()),
-           &own_validity_);
+    own_validity_.Narrow(quorum::ValidityOf(one.get()));
     is_own_revoked_ |= Revokes(one.get());
   }
-  const Bio bio = Open(texts.key);
-  const Key key(
-      PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, nullptr),
-      EVP_PKEY_free);
-  if (key == nullptr) {
-    return IsOfNoUse(texts.key_name, "a private key without a passphrase");
-  }
-  if (SSL_CTX_use_PrivateKey(context, key.get()) != 1 ||
-      SSL_CTX_check_private_key(context) != 1) {
-    return IsOfNoUse(texts.key_name, absl::StrCat("the key of the first ",
-                                                  texts.certificate_name));
+  ALPHEUS_ASSIGN_OR_RETURN(const quorum::PrivateKey key,
+                           quorum::ReadKeyOf(own, texts.certificate_name,
+                                             {texts.key_name, texts.key}));
+  if (SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
+    return IsOfNoUse(texts.key_name, "a key for TLS 1.3");
   }
   return absl::OkStatus();
 }
@@ -262,7 +227,7 @@ absl::Status TlsSettings::UseOwn(const TlsTexts& texts) {
 absl::Status TlsSettings::Trust(const TlsTexts& texts) {
   ALPHEUS_ASSIGN_OR_RETURN(
       const std::vector<Certificate> authorities,
-      ReadCertificates(texts.authorities, texts.authorities_name));
+      quorum::ReadCertificates({texts.authorities_name, texts.authorities}));
   X509_STORE* const store = SSL_CTX_get_cert_store(context_.get());
   for (const Certificate& authority : authorities) {
     if (X509_STORE_add_cert(store, authority.get()) != 1) {
@@ -281,17 +246,13 @@ absl::Status TlsSettings::Trust(const TlsTexts& texts) {
 
 absl::Status TlsSettings::UseLists(const std::string& text,
                                    const std::string& name) {
-  constexpr absl::string_view kExpected =
-      "lists of revoked certificates (CRL), all of them whole";
-  ALPHEUS_ASSIGN_OR_RETURN(lists_, ReadAll(text, name, PEM_read_bio_X509_CRL,
-                                           X509_CRL_free, kExpected));
+  ALPHEUS_ASSIGN_OR_RETURN(lists_, ReadLists(text, name));
   X509_STORE* const store = SSL_CTX_get_cert_store(context_.get());
   for (const List& list : lists_) {
     if (X509_STORE_add_crl(store, list.get()) != 1) {
-      return IsOfNoUse(name, kExpected);
+      return IsOfNoUse(name, kListsExpected);
     }
-    Narrow(X509_CRL_get0_lastUpdate(list.get()),
-           X509_CRL_get0_nextUpdate(list.get()), &revoked_validity_);
+    revoked_validity_.Narrow(ValidityOf(list.get()));
   }
   // Lists are looked at for the peer, and for all its issuers.
   constexpr unsigned long kListsAreLookedAt =
@@ -315,8 +276,8 @@ absl::Status TlsSettings::CheckHasList(X509* authority,
   // libssl goes by the name alone when it looks for a list.
   if (named > 0 && named == signed_by_it) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      texts.revoked_name, ": ", named, " lists are of \"", SubjectOf(authority),
-      "\", and it has signed ", signed_by_it,
+      texts.revoked_name, ": ", named, " lists are of \"",
+      quorum::SubjectOf(authority), "\", and it has signed ", signed_by_it,
       " of them. Expected one of each of the ", texts.authorities_name,
       ", which have names of their own; one that names nobody will do"));
 }

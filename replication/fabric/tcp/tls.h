@@ -45,7 +45,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -54,6 +53,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "quorum/members/certificates.h"
 #include "replication/fabric/tcp/socket.h"
 
 struct X509_crl_st;
@@ -78,12 +78,6 @@ struct TlsTexts {
   std::string revoked_name = "revoked certificates";
 };
 
-// When certificates or lists are good, in seconds since 1970.
-struct TlsValidity {
-  int64_t begin_s = std::numeric_limits<int64_t>::min();
-  int64_t end_s = std::numeric_limits<int64_t>::max();
-};
-
 // The part that all sessions of one process share.
 class TlsSettings {
  public:
@@ -97,9 +91,9 @@ class TlsSettings {
   const std::string& own_name() const { return own_name_; }
   // Returns when this side's own certificate, and those of its issuers in the
   // same text, are all good.
-  const TlsValidity& own_validity() const { return own_validity_; }
+  const quorum::Validity& own_validity() const { return own_validity_; }
   // Returns when all lists are good; without lists: always.
-  const TlsValidity& revoked_validity() const { return revoked_validity_; }
+  const quorum::Validity& revoked_validity() const { return revoked_validity_; }
   // Returns whether a list names this side's own certificate.
   bool is_own_revoked() const { return is_own_revoked_; }
 
@@ -119,8 +113,8 @@ class TlsSettings {
   Context context_;
   std::vector<List> lists_;
   std::string own_name_;
-  TlsValidity own_validity_;
-  TlsValidity revoked_validity_;
+  quorum::Validity own_validity_;
+  quorum::Validity revoked_validity_;
   bool is_own_revoked_ = false;
 };
 

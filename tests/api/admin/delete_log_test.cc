@@ -228,6 +228,31 @@ TEST_F(DeleteLogTest, RemovalThatFailsKeepsTheMarkAndIsMadeLater) {
   EXPECT_TRUE(IsRemoved(2));
 }
 
+// ND7: and by the node itself, while it runs, which says once why not yet.
+TEST_F(DeleteLogTest, RemovalThatFailsIsTriedAgain) {
+  AppendOne();
+  ASSERT_TRUE(std::filesystem::create_directory(WorkingNameOf(3)));
+  const auto deleted = Delete();
+  ASSERT_TRUE(deleted.ok()) << deleted.status();
+  EXPECT_THAT(deleted->left, ElementsAre(3));
+  ASSERT_TRUE(cluster_.AwaitReported(
+      {"node 3: log main: deleted, but its records can't be removed: "}, 1));
+  EXPECT_EQ(BytesOf(3), kRegionBytes);
+  EXPECT_TRUE(absl::IsNotFound(Log::Open(OptionsOf(1)).status()));
+  ASSERT_TRUE(std::filesystem::remove(WorkingNameOf(3)));
+  MustBeRemoved(3);
+  ASSERT_TRUE(cluster_.AwaitReported(
+      {"node 3: log main: deleted; the records in "}, 1));
+  const std::string told = cluster_.Reported();
+  const size_t first = told.find("its records can't be removed");
+  EXPECT_EQ(told.find("its records can't be removed", first + 1),
+            std::string::npos);
+  // It is served as before: the deletion hears of it.
+  const auto again = Delete();
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_THAT(again->removed, ElementsAre(1, 2, 3));
+}
+
 // Whether syncs fail of files that have no name yet.
 std::atomic<bool> new_files_fail{false};
 

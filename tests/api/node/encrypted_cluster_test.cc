@@ -4,18 +4,25 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "alpheus/candidate.h"
 #include "alpheus/cluster_reader.h"
+#include "alpheus/cluster_tail.h"
 #include "alpheus/log.h"
 #include "api/admin/administrator.h"
 #include "api/admin/cluster_scrub.h"
@@ -163,6 +170,31 @@ TEST_F(EncryptedClusterTest, LogGoesOnAsEver) {
   EXPECT_THAT(records, ElementsAre("one", "two", "three", "four"));
 }
 
+// Of a node that serves its replica, and of one whose primary has it.
+TEST_F(EncryptedClusterTest, EachNodeTellsWhenItsCertificateEnds) {
+  Format();
+  LogOptions options;
+  options.path = cluster_.ReplicaPath(1);
+  options.replication.cluster_file = cluster_.file();
+  options.replication.node = 1;
+  options.replication.open_timeout_ms = kPatienceMs;
+  options.replication.ack_timeout_ms = kPatienceMs;
+  const auto log = Log::Open(options);
+  ASSERT_TRUE(log.ok()) << log.status();
+  const auto reader = ClusterReader::Open({.cluster_file = cluster_.file(),
+                                           .timeout_ms = kPatienceMs,
+                                           .without_records = true});
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  int own = 0;
+  for (const auto& standing : (*reader)->AskStandings()) {
+    ASSERT_TRUE(standing.has_value());
+    own += standing->is_own ? 1 : 0;
+    EXPECT_EQ(standing->certificate_end_s, testing::kYear2999);
+  }
+  EXPECT_EQ(own, 1);
+  EXPECT_TRUE((*log)->Close().ok());
+}
+
 // An operator's certificate, and a node's in the operator's place.
 TEST_F(EncryptedClusterTest, OrdersAreGivenByOperatorsAndByNodes) {
   Format();
@@ -270,6 +302,89 @@ TEST_F(EncryptedClusterTest, CertificatesAreReplacedWhileALogIsWritten) {
   for (const ScrubResult& one : *scrubs) {
     EXPECT_TRUE(one.status.ok()) << one.status;
   }
+}
+
+// What a program was told. Awaited by a thread that does nothing else.
+class Heard {
+ public:
+  std::function<void(const std::string&)> Say() {
+    return [this](const std::string& sentence) {
+      const std::lock_guard lock(mutex_);
+      sentences_.push_back(sentence);
+    };
+  }
+  bool Has(const std::string& part) const {
+    const std::lock_guard lock(mutex_);
+    return std::ranges::any_of(sentences_, [&](const std::string& sentence) {
+      return absl::StrContains(sentence, part);
+    });
+  }
+  void Await(const std::string& part, const std::function<void()>& meanwhile) {
+    const Deadline end = InPatience();
+    while (!Has(part)) {
+      ASSERT_FALSE(end.HasPassed(Clock::Real().NowNanos())) << part;
+      meanwhile();
+    }
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> sentences_;
+};
+
+constexpr char kKept[] = "encryption: the files of before are kept: ";
+
+TEST_F(EncryptedClusterTest, ProgramWithALogIsToldOfItsCertificate) {
+  Format();
+  Heard heard;
+  LogOptions options;
+  options.replication.cluster_file = cluster_.file();
+  options.replication.node = 1;
+  options.replication.open_timeout_ms = kPatienceMs;
+  options.replication.ack_timeout_ms = kPatienceMs;
+  options.replication.say = heard.Say();
+  const auto log = Log::Open(options);
+  ASSERT_TRUE(log.ok()) << log.status();
+  std::filesystem::remove(cluster_.CertificateFile("node-1.pem"));
+  heard.Await(kKept, std::this_thread::yield);
+  EXPECT_TRUE(heard.Has("node-1.pem can't be opened"));
+  EXPECT_TRUE((*log)->Append("one").ok());
+  EXPECT_TRUE((*log)->Close().ok());
+}
+
+TEST_F(EncryptedClusterTest, ProgramThatFollowsIsToldOfItsCertificate) {
+  Format();
+  Heard heard;
+  const auto tail =
+      ClusterTail::Open({.cluster_file = cluster_.file(), .say = heard.Say()});
+  ASSERT_TRUE(tail.ok()) << tail.status();
+  std::filesystem::remove(cluster_.CertificateFile("node-operator.pem"));
+  heard.Await(kKept, [&] {
+    const auto none = (*tail)->Next(Deadline::In(std::chrono::milliseconds(1)));
+    EXPECT_TRUE(none.ok() || absl::IsUnavailable(none.status()));
+  });
+}
+
+// By the channel of the log, if there is one.
+TEST_F(EncryptedClusterTest, ProgramThatStandsIsToldOfItsCertificate) {
+  Format();
+  Heard heard;
+  Heard of_log;
+  CandidateOptions options;
+  options.log.replication.cluster_file = cluster_.file();
+  options.log.replication.node = 1;
+  options.silence_ms = 3'000;
+  options.silence_ms_max = kPatienceMs;
+  options.say = heard.Say();
+  const auto one = Candidate::Stand(options);
+  ASSERT_TRUE(one.ok()) << one.status();
+  options.log.replication.node = 2;
+  options.log.replication.say = of_log.Say();
+  const auto other = Candidate::Stand(options);
+  ASSERT_TRUE(other.ok()) << other.status();
+  std::filesystem::remove(cluster_.CertificateFile("authorities.pem"));
+  heard.Await(kKept, std::this_thread::yield);
+  of_log.Await(kKept, std::this_thread::yield);
 }
 
 // The primary of node 3 loses its backups; the log goes on at node 1.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,11 +18,14 @@ namespace {
 
 // Number of adapters that were opened.
 int opened = 0;
+// What the last one calls.
+std::function<void(const std::string&)> said;
 
 absl::StatusOr<std::unique_ptr<fabric::Fabric>> CountAndOpen(
     const quorum::ClusterConfiguration& cluster, NodeId near,
     RandomSource& random, const AdapterOptions& options) {
   ++opened;
+  said = options.say;
   quorum::ClusterConfiguration plain = cluster;
   plain.encryption.reset();  // has no such files
   return OpenAdapter(plain, near, random, options);
@@ -29,15 +33,14 @@ absl::StatusOr<std::unique_ptr<fabric::Fabric>> CountAndOpen(
 
 class SharedAdaptersTest : public ::testing::Test {
  protected:
-  using Share = std::unique_ptr<fabric::Fabric>;
+  using Share = SharedAdapters::Share;
 
   SharedAdaptersTest() { opened = 0; }
 
-  Share AddShare() { return AddShare(cluster_, NodeId(1)); }
-  Share AddShare(const quorum::ClusterConfiguration& cluster, NodeId near) {
-    auto share = adapters_.AddShare(cluster, near);
+  std::unique_ptr<Share> AddShare(Audience::Say say = nullptr) {
+    auto share = adapters_.AddShare(cluster_, NodeId(1), std::move(say));
     EXPECT_TRUE(share.ok()) << share.status();
-    return share.ok() ? *std::move(share) : nullptr;
+    return share.ok() ? std::make_unique<Share>(*std::move(share)) : nullptr;
   }
 
   quorum::ClusterConfiguration cluster_;
@@ -45,36 +48,53 @@ class SharedAdaptersTest : public ::testing::Test {
 };
 
 TEST_F(SharedAdaptersTest, LogsShareOnceThereAreAsManyAdaptersAsCores) {
-  const Share a = AddShare();
+  const auto a = AddShare();
   EXPECT_EQ(opened, 1);
-  const Share b = AddShare();
+  const auto b = AddShare();
   EXPECT_EQ(opened, 2);
-  const Share c = AddShare();
-  const Share d = AddShare();
+  const auto c = AddShare();
+  const auto d = AddShare();
   EXPECT_EQ(opened, 2);
 }
 
 TEST_F(SharedAdaptersTest, LogGetsTheAdapterThatTheFewestHave) {
-  const Share a = AddShare();
-  Share b = AddShare();
-  const Share c = AddShare();  // as a
-  const Share d = AddShare();  // as b
+  const auto a = AddShare();
+  auto b = AddShare();
+  const auto c = AddShare();  // as a
+  const auto d = AddShare();  // as b
   b.reset();
-  Share e = AddShare();  // as d
+  auto e = AddShare();  // as d
   EXPECT_EQ(opened, 2);
   e.reset();
   // The adapter of d is still there.
-  const Share f = AddShare();
+  const auto f = AddShare();
   EXPECT_EQ(opened, 2);
 }
 
 TEST_F(SharedAdaptersTest, AdapterIsClosedWithItsLastLog) {
-  const Share a = AddShare();
-  Share b = AddShare();
-  const Share c = AddShare();  // as a
+  const auto a = AddShare();
+  auto b = AddShare();
+  const auto c = AddShare();  // as a
   b.reset();
-  const Share d = AddShare();
+  const auto d = AddShare();
   EXPECT_EQ(opened, 3);
+}
+
+// SHD2, AUD1.
+TEST_F(SharedAdaptersTest, EachLogIsToldWhatHappensToItsAdapter) {
+  std::vector<std::string> of_a;
+  std::vector<std::string> of_c;
+  const auto a =
+      AddShare([&](const std::string& text) { of_a.push_back(text); });
+  const auto to_a = said;
+  const auto b = AddShare();
+  auto c = AddShare([&](const std::string& text) { of_c.push_back(text); });
+  to_a("one");  // the adapter of a and c
+  said("two");  // that of b
+  c.reset();
+  to_a("three");
+  EXPECT_EQ(of_a, (std::vector<std::string>{"one", "three"}));
+  EXPECT_EQ(of_c, std::vector<std::string>{"one"});
 }
 
 // SHD1.
@@ -84,7 +104,7 @@ TEST_F(SharedAdaptersTest, WhatIsOpenedDifferentlyIsNotShared) {
   // Two shares by one adapter, which is another one each time.
   const auto add_both = [&](NodeId near) {
     for (int i = 0; i < 2; ++i) {
-      auto share = adapters.AddShare(cluster_, near);
+      auto share = adapters.AddShare(cluster_, near, nullptr);
       ASSERT_TRUE(share.ok()) << share.status();
       kept.push_back(*std::move(share));
     }

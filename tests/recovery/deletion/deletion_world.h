@@ -23,6 +23,7 @@ class DeletionWorld {
   explicit DeletionWorld(OpeningWorld::Options options);
 
   OpeningWorld& world() { return world_; }
+  int host() const { return host_; }  // the operator's
 
   // Opens the log on a host without a replica, and writes a record on these
   // members.

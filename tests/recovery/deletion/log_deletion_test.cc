@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -134,6 +135,38 @@ TEST(LogDeletionTest, MemberThatGoesDuringTheRemovalIsLeft) {
   }
   EXPECT_TRUE(deletion.deletion().status().ok());
   EXPECT_THAT(deletion.deletion().left(), ElementsAre(NodeId(3)));
+}
+
+// A member that missed a deletion, and whose owner lost power with no news of
+// it to anybody.
+std::unique_ptr<DeletionWorld> MemberWithALostOwner(int64_t again_ns_max) {
+  auto deletion = std::make_unique<DeletionWorld>(OpeningWorld::Options{
+      .inquires_ns = 1'000'000, .inquires_again_ns_max = again_ns_max});
+  deletion->OpenAndWrite("one", {1, 2, 3});
+  model::SimNetwork& network = deletion->world().network();
+  network.Crash(deletion->world().outsider());
+  network.Cut(deletion->host(), 2);
+  const recovery::LogDeletion& done = deletion->Delete();
+  EXPECT_TRUE(done.status().ok()) << done.status();
+  EXPECT_THAT(done.left(), ElementsAre(NodeId(3)));
+  deletion->Kill();
+  return deletion;
+}
+
+// P-D5: the adapter of its owner never ends the connection.
+TEST(LogDeletionTest, MemberWhoseOwnerLostPowerLearnsOfIt) {
+  const auto deletion = MemberWithALostOwner(4'000'000);
+  deletion->Pass(kLong);
+  EXPECT_EQ(deletion->DeletionOf(3), Deletion::kDecided);
+}
+
+// DLI2: not by an early round. The rounds until then are many.
+TEST(LogDeletionTest, LogWithAnOwnerIsAskedForSeldom) {
+  const auto deletion = MemberWithALostOwner(20 * kLong);
+  deletion->Pass(kLong);
+  EXPECT_EQ(deletion->DeletionOf(3), Deletion::kNone);
+  deletion->Pass(100 * kLong);
+  EXPECT_EQ(deletion->DeletionOf(3), Deletion::kDecided);
 }
 
 // P-D5: its own mark counts, too. All of two members are needed here.

@@ -172,6 +172,7 @@ void OpeningWorld::Serve(Node& node) {
       other == options_.other_keys.end() ? options_.key : other->second,
       &node.random};
   options.inquiry.first_ns = options_.inquires_ns;
+  options.inquiry.again_ns_max = options_.inquires_again_ns_max;
   for (size_t i = 0; i < nodes_.size(); ++i) {
     options.inquiry.peers.push_back(AddressOf(static_cast<int>(i) + 1));
   }

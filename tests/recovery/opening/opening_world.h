@@ -67,6 +67,8 @@ class OpeningWorld {
     // Nanoseconds after which nodes with a real_server ask each other whether
     // the log was deleted; 0: never.
     int64_t inquires_ns = 0;
+    // Most nanoseconds between two such rounds.
+    int64_t inquires_again_ns_max = 600'000'000'000;
     // Hosts behind all others, which the world leaves alone.
     int onlookers = 0;
   };

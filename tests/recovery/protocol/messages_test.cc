@@ -115,6 +115,7 @@ std::vector<Message> AllMessages() {
                          Lsn(8),
                          Lsn(7),
                          RingOffset(128),
+                         1'800'000'000,
                          TableOf(3)},
       recovery::Scrub{true},
       recovery::Scrubbed{3,
@@ -374,7 +375,7 @@ TEST(MessagesTest, PrepareWithAnotherFlagIsNone) {
 }
 
 // Followed: flags at 8, N 12, W 16, configuration 20, head 52, persisted 76,
-// durable 84, end 92.
+// durable 84, end 92, end of the certificate 100.
 TEST(MessagesTest, FollowedThatCannotBeIsNone) {
   const std::vector<Message> all = AllMessages();
   const auto followed = std::ranges::find_if(all, [](const Message& message) {
@@ -393,12 +394,41 @@ TEST(MessagesTest, FollowedThatCannotBeIsNone) {
   }
   EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 20, 0)));
   EXPECT_FALSE(Decodes(With<uint64_t>(bytes, kBody + 52, 0)));
-  for (const size_t at : {76, 84, 92}) {
+  for (const size_t at : {76, 84, 92, 100}) {
     EXPECT_FALSE(Decodes(With(bytes, kBody + at, kHuge))) << at;
   }
   for (const uint64_t end : {0, 129}) {
     EXPECT_FALSE(Decodes(With(bytes, kBody + 92, end))) << "end " << end;
   }
+}
+
+// docs/formats/recovery_wire.md, byte by byte.
+TEST(MessagesTest, FollowedHasTheBytesOfTheDocument) {
+  recovery::Followed followed;
+  followed.log_epoch = Epoch(9);
+  followed.in_session = true;
+  followed.replica_count = 3;
+  followed.write_quorum = 2;
+  followed.configuration_id = 4;
+  followed.promised = {Epoch(9), {NodeId(2), 0x21}};
+  followed.head = {Lsn(2), RingOffset(64), 7};
+  followed.persisted_lsn = Lsn(8);
+  followed.durable_lsn = Lsn(7);
+  followed.end = RingOffset(128);
+  followed.certificate_end_s = 0x6b49d200;
+  const std::string expected(
+      "APMS\x14\0\0\0"
+      "\11\0\0\0\0\0\0\0\12\0\0\0\3\0\0\0\2\0\0\0"
+      "\4\0\0\0\0\0\0\0"
+      "\11\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
+      "\2\0\0\0\0\0\0\0\x40\0\0\0\0\0\0\0\7\0\0\0\0\0\0\0"
+      "\10\0\0\0\0\0\0\0\7\0\0\0\0\0\0\0"
+      "\200\0\0\0\0\0\0\0"
+      "\0\322\111\153\0\0\0\0"
+      "\0\0\0\0"
+      "\51\324\167\272",
+      124);
+  EXPECT_EQ(AsText(EncodeMessage(kLog, followed)), expected);
 }
 
 // AskChange: id at 0; sizes at 16, 12 bytes; number of nodes at 28, three of
@@ -673,15 +703,15 @@ TEST(HandshakeTest, ShorterOrLongerOnesAreNone) {
 
 TEST(HandshakeTest, OtherVersionsAreNamed) {
   for (const absl::Status& status :
-       {DecodeHello(With<uint32_t>(EncodeHello(kHello), 4, 26)).status(),
-        DecodeHello(With<uint32_t>(EncodeHello(kHello) + "new", 4, 26))
+       {DecodeHello(With<uint32_t>(EncodeHello(kHello), 4, 27)).status(),
+        DecodeHello(With<uint32_t>(EncodeHello(kHello) + "new", 4, 27))
             .status(),
         DecodeServerHello(
-            With<uint32_t>(EncodeServerHello(kServerHello), 4, 26))
+            With<uint32_t>(EncodeServerHello(kServerHello), 4, 27))
             .status()}) {
     EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr("version 27"));
     EXPECT_THAT(status.message(), HasSubstr("version 26"));
-    EXPECT_THAT(status.message(), HasSubstr("version 25"));
   }
 }
 
@@ -816,11 +846,11 @@ TEST(HandshakeTest, PlatformThatCannotBeIsRefused) {
 // docs/formats/recovery_wire.md, byte by byte.
 TEST(HandshakeTest, HelloHasTheBytesOfTheDocument) {
   const std::string expected(
-      "APHE\31\0\0\0"
+      "APHE\32\0\0\0"
       "\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
       "\7\0\0\0\0\0\0\0\10\0\0\0\0\0\0\0"
       "\x34\x12\0\0\0\0\0\0\2\0\0\0"
-      "\174\245\133\372",
+      "\160\202\040\336",
       56);
   EXPECT_EQ(EncodeHello(kHello), expected);
 }
@@ -828,8 +858,8 @@ TEST(HandshakeTest, HelloHasTheBytesOfTheDocument) {
 // docs/formats/recovery_wire.md, byte by byte.
 TEST(HandshakeTest, RejectionHasTheBytesOfTheDocument) {
   const std::string expected(
-      "APRE\31\0\0\0"
-      "\5\305\227\217"
+      "APRE\32\0\0\0"
+      "\5\333\155\231"
       "no",
       14);
   EXPECT_EQ(EncodeRejection(absl::NotFoundError("no")), expected);
@@ -840,11 +870,11 @@ TEST(HandshakeTest, ServerHelloHasTheBytesOfTheDocument) {
   ServerHello server_hello{NodeId(3), 0x21, 1 << 20, Epoch(4), 5};
   server_hello.platform.domain = replication::PersistenceDomain::kHierarchy;
   const std::string expected(
-      "APWE\31\0\0\0"
+      "APWE\32\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
       "\0\0\x10\0\0\0\0\0\4\0\0\0\0\0\0\0"
       "\5\0\0\0\0\0\0\0\1\0\0\0"
-      "\313\313\141\355",
+      "\307\354\032\311",
       56);
   EXPECT_EQ(EncodeServerHello(server_hello), expected);
 }

@@ -141,7 +141,7 @@ TEST(StateReportBytesTest, HaveTheOrderOfTheDocument) {
   AddVerdict(&report, recovery::Verdict::kTorn);
   AddVerdict(&report, recovery::Verdict::kAbsent);
   const std::string expected(
-      "APAN\31\0\0\0"
+      "APAN\32\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
       "\5\0\0\0\0\0\0\0\1\0\0\0\1\0\0\0"
       "\3\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0"
@@ -158,7 +158,7 @@ TEST(StateReportBytesTest, HaveTheOrderOfTheDocument) {
       "\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0"
       "\2\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0"
       "\0\0\0\0\0\0\0\0"
-      "\265\124\321\301",
+      "\342\276\153\063",
       228);
   EXPECT_EQ(AsText(EncodeStateReport(kLog, report)), expected);
   EXPECT_TRUE(ReportDecodes(EncodeStateReport(kLog, report)));

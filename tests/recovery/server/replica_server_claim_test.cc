@@ -56,6 +56,7 @@ TEST(ServerHelloOfClaimedTest, OnlyTheReplicaThatIsAskedForSpeaks) {
 
 constexpr quorum::PrimaryId kLocalPrimary{kNode, 77};
 constexpr quorum::Promise kHeld{Epoch(5), kLocalPrimary};
+constexpr int64_t kCertificateEnd = 1'800'000'000;
 
 class ReplicaServerClaimTest : public ::testing::Test {
  protected:
@@ -73,6 +74,7 @@ class ReplicaServerClaimTest : public ::testing::Test {
     };
     regions_.owner_gone = [this](Uuid log_id) { let_go_.push_back(log_id); };
     options.server.regions = &regions_;
+    options.server.certificate_end_s = [] { return kCertificateEnd; };
     world_ = std::make_unique<ServedWorld>(options);
     const RegionState state = world_->State(kLogB);
     server_hello_ = recovery::ServerHelloOf(state.superline);
@@ -211,6 +213,7 @@ TEST_F(ReplicaServerClaimTest, StandingOfAClaimedReplicaIsTold) {
   EXPECT_EQ(said.configuration_id, state.superline.configuration.id);
   EXPECT_EQ(said.head.lsn, state.superline.head_lsn);
   EXPECT_FALSE(said.end.has_value());
+  EXPECT_EQ(said.certificate_end_s, kCertificateEnd);
   followed_->log_epoch = kHeld.epoch + 1;  // of another one, since
   EXPECT_FALSE(ask(2).in_session);
   EXPECT_THAT(primary.replies, IsEmpty());

@@ -276,7 +276,10 @@ TEST(ReplicaServerTest, OwnerOfThePromiseHasNoViewOfTheRest) {
 // The persisted LSN is known from the session, then from the watermark. The
 // durable LSN stays known when the session is over (P-C1).
 TEST(ReplicaServerTest, WhoFollowsIsToldHowFarTheReplicaIs) {
-  ServedWorld world({});
+  ServedWorld::Options options;
+  int64_t certificate_end_s = 1'800'000'000;  // until another one is in place
+  options.server.certificate_end_s = [&] { return certificate_end_s; };
+  ServedWorld world(options);
   PrimaryLog log(kLogA);
   Peer& primary = SessionWithOneRecord(world, log);
   Replicate(world, primary, log, "b");
@@ -300,6 +303,9 @@ TEST(ReplicaServerTest, WhoFollowsIsToldHowFarTheReplicaIs) {
   EXPECT_EQ(followed.promised, (quorum::Promise{Epoch(5), primary.self()}));
   EXPECT_EQ(followed.configuration_id, 1u);
   EXPECT_EQ(followed.end, log.End().offset);
+  EXPECT_EQ(followed.certificate_end_s, 1'800'000'000);
+  certificate_end_s = 1'900'000'000;
+  EXPECT_EQ(ask(Epoch(5)).certificate_end_s, 1'900'000'000);
   EXPECT_TRUE(ask(Epoch(5)).table.entries().empty());
   ASSERT_TRUE(primary.session->AdvanceDurable(Lsn(2)).ok());
   world.Run(kMillisecond);

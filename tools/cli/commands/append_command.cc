@@ -56,6 +56,7 @@ LogOptions LogOptionsOf(const AppendArguments& arguments) {
     options.replication.node = arguments.source.node;
     options.replication.open_timeout_ms = arguments.open_timeout_ms;
     options.replication.ack_timeout_ms = arguments.ack_timeout_ms;
+    options.replication.say = SayOnStandardError;
   }
   options.exposure_records_max =
       std::max(options.exposure_records_max, 2 * arguments.frequency);
@@ -152,10 +153,6 @@ absl::Status AppendInput(const AppendArguments& arguments, Framing framing,
   return WithWhatIsInTheLog(arguments, failure, begin, *log);
 }
 
-void SayOnError(const std::string& sentence) {
-  std::fprintf(stderr, "alpheus: %s\n", sentence.c_str());
-}
-
 // Appends its input while this process is primary, and waits while another one
 // is. Records that were taken from the input when the log is lost are told, and
 // not appended again: some may be in the log.
@@ -171,7 +168,7 @@ class StandingAppend {
     options.log = LogOptionsOf(arguments_);
     SetStanding(arguments_.standing, &options);
     options.say = [this](const std::string& sentence) {
-      SayOnError(Spelled(arguments_.source, sentence));
+      SayOnStandardError(Spelled(arguments_.source, sentence));
     };
     options.on_change = [this] { stop_.Set(); };
     ALPHEUS_ASSIGN_OR_RETURN(candidate_, Candidate::Stand(options));
@@ -233,7 +230,7 @@ class StandingAppend {
   }
 
   void SayLost(const absl::Status& why) const {
-    SayOnError(
+    SayOnStandardError(
         absl::StrCat(NameOf(arguments_.source), ": node ",
                      arguments_.source.node, " is no longer primary; it took ",
                      next_index_, " records from its input: ",

@@ -60,8 +60,8 @@ absl::Status RunDeleteLog(const DeleteLogArguments& arguments) {
   if (!deleted.left.empty()) {
     absl::StrAppend(&text, ", and not from ", NodesOf(deleted.left),
                     ": nodes that are down remove theirs when they are back. "
-                    "Where that failed, the node says why; then give this "
-                    "command again");
+                    "Where that failed, the node says why, and tries it "
+                    "again");
   }
   std::fprintf(stderr, "alpheus: %s\n", text.c_str());
   return absl::OkStatus();

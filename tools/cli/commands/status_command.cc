@@ -69,8 +69,11 @@ void AddStatusCommand(CLI::App* app, Command* chosen) {
                 "While a primary writes the log, its own replica and those "
                 "that it is connected to can be in sync. Without a primary, "
                 "all in the newest epoch are.\n"
+                "Shows until when the certificates of nodes are good that "
+                "encrypt.\n"
                 "Warns on standard error before the ring or the table of "
-                "openings is full, and if ZooKeeper is of no use.",
+                "openings is full, 14 days before a certificate expires, and "
+                "if ZooKeeper is of no use.",
        .good = "W replicas are in sync, and the log could be opened again",
        .failed =
            "the cluster file is wrong, or older than the members; no node has "

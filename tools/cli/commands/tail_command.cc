@@ -190,6 +190,7 @@ absl::Status RunTail(const TailArguments& arguments) {
   options.node = arguments.source.node;
   options.from = Lsn(arguments.from);
   options.timeout_ms = arguments.timeout_ms;
+  options.say = SayOnStandardError;
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<ClusterTail> tail,
                            ClusterTail::Open(options));
   std::signal(SIGINT, Interrupt);

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -52,6 +53,10 @@ void GuardStandardStreams() {
     const int flags = fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY;
     if (open("/dev/null", flags) != fd) _exit(1);
   }
+}
+
+void SayOnStandardError(const std::string& sentence) {
+  std::fprintf(stderr, "alpheus: %s\n", sentence.c_str());
 }
 
 absl::Status WriteAll(int fd, std::string_view bytes, const std::string& name) {

@@ -26,6 +26,10 @@ namespace alpheus::cli {
 // write(2) instead of a signal.
 void GuardStandardStreams();
 
+// Writes one line on standard error, for a person: "alpheus: ", the sentence.
+// May be called by many threads.
+void SayOnStandardError(const std::string& sentence);
+
 inline constexpr char kStandardOutput[] = "standard output";
 
 // Writes all of `bytes`, with one write(2) unless the kernel takes less. `name`

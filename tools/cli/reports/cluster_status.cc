@@ -11,8 +11,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "api/wiring/node_tls.h"
 #include "log/base/clock.h"
 #include "log/base/status_macros.h"
+#include "log/base/wall_clock.h"
 #include "log/format/epoch_table.h"
 #include "recovery/protocol/readers_list.h"
 
@@ -257,6 +259,10 @@ void Warn(const LogSource& source, ClusterStatus* status) {
         " openings have live records; when all have, the log can't be opened: ",
         clean));
   }
+  for (std::string& warning :
+       status->CertificateWarnings(WallClock::Real().NowSeconds())) {
+    status->warnings.push_back(std::move(warning));
+  }
 }
 
 void AddCounts(const std::vector<std::pair<std::string, uint64_t>>& counts,
@@ -391,6 +397,10 @@ Json JsonOf(const ClusterStatus& status, size_t index) {
     json["configuration_id"] = replica.standing->configuration_id;
     json["primary_has_it"] = replica.standing->is_own;
   }
+  json["certificate_end_s"] = Json();
+  if (replica.standing && replica.standing->certificate_end_s) {
+    json["certificate_end_s"] = *replica.standing->certificate_end_s;
+  }
   json["state"] = status.StateOf(index);
   json["damaged_lsns"] = Json::array();
   if (replica.standing) {
@@ -425,6 +435,10 @@ std::string TextOf(const ClusterStatus& status, size_t index) {
                           replica.standing->persisted_lsn.value);
   }
   absl::StrAppend(&text, status.StateOf(index), "\n");
+  if (replica.standing && replica.standing->certificate_end_s) {
+    absl::StrAppend(&text, "  its certificate is good until ",
+                    UtcText(*replica.standing->certificate_end_s), "\n");
+  }
   AddCounts(replica.rejects,
             "rejected since the node started, for all its logs", &text);
   AddCounts(replica.scrubbed, "scrubbed since the node started", &text);
@@ -466,6 +480,21 @@ uint32_t ClusterStatus::Usable() const {
         const bool is_own = replica.standing && replica.standing->is_own;
         return (replica.info && replica.status.ok()) || is_own;
       }));
+}
+
+std::vector<std::string> ClusterStatus::CertificateWarnings(
+    int64_t now_s) const {
+  std::vector<std::string> found;
+  for (const ReplicaReading& replica : replicas) {
+    if (!replica.standing || !replica.standing->certificate_end_s) continue;
+    const int64_t end_s = *replica.standing->certificate_end_s;
+    if (now_s < end_s - NodeTls::kWarnBeforeSeconds) continue;
+    found.push_back(absl::StrCat(
+        "the certificate of node ", replica.node,
+        now_s >= end_s ? " has expired at " : " expires at ", UtcText(end_s),
+        ": others refuse the node from then on. Put a new one in its place"));
+  }
+  return found;
 }
 
 uint32_t ClusterStatus::Repairing() const {

@@ -89,6 +89,10 @@ struct ClusterStatus {
   std::string DamageOf(size_t index) const;
   // Returns the LSNs that no served replica has whole, in the same form.
   std::string LostLsns() const;
+  // Returns a sentence without its full stop for each node whose certificate
+  // has expired, or will within NodeTls::kWarnBeforeSeconds. `now_s`: seconds
+  // since 1970.
+  std::vector<std::string> CertificateWarnings(int64_t now_s) const;
   // Returns the reason why the log can't be opened now, in the order of
   // Verdict; OK: it can.
   absl::Status CanBeOpened() const;

@@ -82,6 +82,8 @@ class Cluster {
   absl::Status Terminate(int node);
   bool is_running(int node) const;  // paused ones too
   bool is_paused(int node) const;
+  // Returns the process of a node. Requires: it runs.
+  pid_t pid(int node) const { return At(node).process->pid(); }
 
   // Waits until every node serves its replica of this log: a node takes a
   // primary's own replica back a moment after the primary's end.

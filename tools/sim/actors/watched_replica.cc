@@ -107,7 +107,9 @@ class WatchedLog final : public Watched<recovery::ServedLog> {
     if (deletion == Deletion::kDecided) {
       world().checkers().deletion.Removes(machine());
     }
-    return inner().MarkDeleted(deletion);
+    const absl::Status marked = inner().MarkDeleted(deletion);
+    if (marked.ok()) world().checkers().deletion.Marks(machine());
+    return marked;
   }
   std::span<std::byte> ring() const override { return inner().ring(); }
   std::span<std::byte> ring_on_medium() const override {

@@ -25,17 +25,8 @@ std::optional<Superline> SuperlineOn(World& world, int machine) {
   return state->superline;
 }
 
-}  // namespace
-
 // Counts by hand: for each list that a marked replica has.
-bool DeletionChecker::IsDecided() {
-  std::vector<Superline> marked;
-  for (const World::Machine& machine : world_.machines()) {
-    const auto superline = SuperlineOn(world_, machine.number);
-    if (!superline || superline->deletion == Deletion::kNone) continue;
-    had_marks_ = true;
-    marked.push_back(*superline);
-  }
+bool AreEnough(const std::vector<Superline>& marked) {
   for (const Superline& of : marked) {
     const Configuration& list = of.configuration;
     uint32_t count = 0;
@@ -45,19 +36,44 @@ bool DeletionChecker::IsDecided() {
       count += has_it && is_named ? 1 : 0;
     }
     const uint32_t reads = list.replica_count - list.write_quorum + 1;
-    if (count >= std::max(reads, list.write_quorum)) {
-      was_decided_ = true;
-      return true;
-    }
+    if (count >= std::max(reads, list.write_quorum)) return true;
   }
   return false;
 }
 
-bool DeletionChecker::WasDecided() { return was_decided_ || IsDecided(); }
+}  // namespace
+
+void DeletionChecker::Note(const Superline& marked) {
+  const bool is_known =
+      std::ranges::any_of(marks_, [&](const Superline& before) {
+        return before.node == marked.node &&
+               before.incarnation == marked.incarnation &&
+               before.configuration == marked.configuration;
+      });
+  if (!is_known) marks_.push_back(marked);
+}
+
+bool DeletionChecker::IsDecided() {
+  std::vector<Superline> marked;
+  for (const World::Machine& machine : world_.machines()) {
+    const auto superline = SuperlineOn(world_, machine.number);
+    if (!superline || superline->deletion == Deletion::kNone) continue;
+    Note(*superline);
+    marked.push_back(*superline);
+  }
+  return AreEnough(marked);
+}
+
+bool DeletionChecker::WasDecided() { return IsDecided() || AreEnough(marks_); }
 
 bool DeletionChecker::HasMarks() {
   static_cast<void>(IsDecided());
-  return had_marks_;
+  return !marks_.empty();
+}
+
+void DeletionChecker::Marks(int machine) {
+  const auto superline = SuperlineOn(world_, machine);
+  if (superline) Note(*superline);
 }
 
 void DeletionChecker::Opened(bool was_decided) {

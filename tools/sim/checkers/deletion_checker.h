@@ -7,13 +7,18 @@
 //   P-D4  a replica says that the deletion is decided, and its records may go,
 //         only once it is; so does the deletion itself
 // Whether it is decided is counted here from the media, and not asked of
-// anybody. A fault of storage may take a mark.
+// anybody. A fault of storage may take a mark. Who was told of it before counts
+// it, as this does for what happens after a decision: with at most W - 1 lost,
+// the log stays closed.
 //
 // Thread safety: one thread.
 // References: protocol P-D1 to P-D5.
 #ifndef ALPHEUS_TOOLS_SIM_CHECKERS_DELETION_CHECKER_H_
 #define ALPHEUS_TOOLS_SIM_CHECKERS_DELETION_CHECKER_H_
 
+#include <vector>
+
+#include "log/format/superline.h"
 #include "tools/sim/world/world.h"
 
 namespace alpheus::sim {
@@ -24,13 +29,15 @@ class DeletionChecker {
 
   // Returns whether it is decided by what media have now.
   bool IsDecided();
-  // Returns whether it ever was; looks.
+  // Returns whether it is by the marks that media have or had; looks.
   bool WasDecided();
   // Returns whether a medium has a mark, or had one.
   bool HasMarks();
 
   // Notes an opening that has succeeded. `was_decided`: when it began.
   void Opened(bool was_decided);
+  // Notes that a machine's node has persisted its mark.
+  void Marks(int machine);
   // Notes that a machine's node is about to say that it is decided.
   void Removes(int machine);
   // Notes that a deletion has returned OK.
@@ -39,9 +46,11 @@ class DeletionChecker {
   bool IsRemovedEverywhere();
 
  private:
+  // Adds a mark to those that media had.
+  void Note(const Superline& marked);
+
   World& world_;
-  bool was_decided_ = false;
-  bool had_marks_ = false;
+  std::vector<Superline> marks_;  // of each replica and list one
 };
 
 }  // namespace alpheus::sim

@@ -235,8 +235,9 @@ class Run {
     end_by_ = world_.now() + 2 * kEndNanosMax;
     StepToTheEnd("the log is not deleted",
                  [&] { return world_.deleter()->is_done(); });
-    // One that missed it asks while no application has its replica. It counts
-    // marks, of which a fault of storage may have taken too many.
+    // One that missed it asks while no application of its machine has its
+    // replica. It counts marks, of which a fault of storage may have taken too
+    // many.
     is_over_ = true;
     DeletionChecker& deletion = world_.checkers().deletion;
     StepToTheEnd("a member keeps its records", [&] {

@@ -10,6 +10,7 @@ LogClient (client.py) is the way in. Modules by theme:
     locate, backoff which node is asked next, and when; pure
     appender        brings requests to the primary
     reading         records, from primary to primary
+    backup          a backup of the log, into a file
     nodes, watchdog connections; calls that wait for too long
     wire            messages as values
 """
@@ -24,11 +25,11 @@ from alpheus.errors import (AlpheusError, Busy, Closed, ConditionFailed,
                             OutOfLog)
 from alpheus.options import LogClientOptions
 from alpheus.reading import Reader
-from alpheus.values import (Appended, Consistency, Durability, Exposure,
-                            LogStatus, Payload, Place, Record)
+from alpheus.values import (Appended, Backup, Consistency, Durability,
+                            Exposure, LogStatus, Payload, Place, Record)
 
 __all__ = [
-    "AlpheusError", "AppendFuture", "Appended", "Busy", "Closed",
+    "AlpheusError", "AppendFuture", "Appended", "Backup", "Busy", "Closed",
     "ConditionFailed", "Consistency", "DataLoss", "Durability", "Exposure", "InvalidRequest",
     "Limits", "LogClient", "LogClientOptions", "LogStatus", "NoPrimary", "NotAllowed", "NotAppended",
     "NotFinished", "NotFound", "OutOfLog", "OutcomeUnknown", "Payload", "Place",

@@ -18,12 +18,13 @@ import grpc
 
 from alpheus import errors, wire
 from alpheus.appender import AppendFuture, Appender
+from alpheus.backup import back_up
 from alpheus.nodes import Nodes
 from alpheus.options import LogClientOptions
 from alpheus.reading import Reader
 from alpheus.v1 import log_service_pb2 as pb
-from alpheus.values import (Consistency, Durability, Exposure, LogStatus,
-                            Payload, Place)
+from alpheus.values import (Backup, Consistency, Durability, Exposure,
+                            LogStatus, Payload, Place)
 from alpheus.watchdog import Watchdog
 
 Bytes = Union[bytes, bytearray, memoryview]
@@ -185,6 +186,22 @@ class LogClient:
                 request, timeout=self._options.answer_seconds))
         except grpc.RpcError as error:
             raise wire.error_of(error, address) from error
+
+    def backup(self, path: str) -> Backup:
+        """Writes a backup of the log into a new file: all records that are
+        durable now. `alpheus cat`, `inspect`, `verify` and `salvage` read it;
+        have `verify` read it before it counts. The file gets its name when it
+        is whole and on the disk. The log goes on meanwhile. The token needs the
+        roles `admin` and `read`, and nodes that ask for no tokens send no
+        backup. May block for as long as it takes, but stall_seconds at most
+        without a word of the primary.
+
+        Errors, no file is left: FileExistsError (the path is taken); OSError
+        (a full disk); NotFound, NotAllowed, NoPrimary, Closed; DataLoss (a
+        record can't be read, or bytes were damaged on the way); AlpheusError
+        (`code` ABORTED: a record was cleaned before it was sent; else the log
+        has moved to another node: begin again)."""
+        return back_up(self._nodes, self._options, self._watchdog, path)
 
     def close(self) -> None:
         """Ends. Requests that were never sent get Closed, and those that have

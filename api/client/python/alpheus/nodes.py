@@ -17,6 +17,7 @@ import grpc
 from alpheus import errors, wire
 from alpheus.locate import PrimarySearch
 from alpheus.options import LogClientOptions
+from alpheus.v1 import admin_service_pb2_grpc as admin_pb_grpc
 from alpheus.v1 import log_service_pb2_grpc as pb_grpc
 
 # A request is sent again by this package alone. A record may have as many bytes
@@ -44,6 +45,20 @@ class Nodes:
     def stub(self, address: str) -> pb_grpc.LogServiceStub:
         """Returns the calls to a node. Errors: Closed; NotAllowed (without TLS
         the token would leave this machine)."""
+        channel = self._channel(address)
+        with self._lock:
+            stub = self._stubs.get(address)
+            if stub is None:
+                stub = self._stubs[address] = self._authorized(
+                    pb_grpc.LogServiceStub(channel))
+            return stub
+
+    def admin_stub(self, address: str) -> admin_pb_grpc.AdminServiceStub:
+        """Returns an administrator's calls to a node. Errors: as stub."""
+        return self._authorized(
+            admin_pb_grpc.AdminServiceStub(self._channel(address)))
+
+    def _channel(self, address: str) -> grpc.Channel:
         if not self._options.may_call(address):
             raise errors.NotAllowed(
                 f"without TLS the token is not sent to {address}. Set "
@@ -51,13 +66,10 @@ class Nodes:
         with self._lock:
             if self.closing.is_set():
                 raise errors.Closed("the client is closed")
-            stub = self._stubs.get(address)
-            if stub is None:
-                channel = self._connect(address)
-                self._channels[address] = channel
-                stub = self._stubs[address] = self._authorized(
-                    pb_grpc.LogServiceStub(channel))
-            return stub
+            channel = self._channels.get(address)
+            if channel is None:
+                channel = self._channels[address] = self._connect(address)
+            return channel
 
     def hint_of(self, error: grpc.RpcError) -> str:
         """Returns the primary that a node has named in its error; empty: none
@@ -149,8 +161,7 @@ class Nodes:
         return grpc.secure_channel(address, options.credentials,
                                    _CHANNEL_OPTIONS + more)
 
-    def _authorized(self, stub: pb_grpc.LogServiceStub,
-                    ) -> pb_grpc.LogServiceStub:
+    def _authorized(self, stub: Any) -> Any:
         """Has all calls show the token."""
         if self._options.token:
             shown = (("authorization", f"Bearer {self._options.token}"),)

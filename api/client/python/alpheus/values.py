@@ -79,6 +79,15 @@ class Exposure(NamedTuple):
     records_max: int  # ever
 
 
+class Backup(NamedTuple):
+    """What a backup has: all records that were durable when it began."""
+
+    log_id: str  # a UUID
+    epoch: int
+    head_lsn: int  # the first one, or the next one if there is none
+    end_lsn: int  # the last one; head_lsn - 1: there is none
+
+
 class LogStatus(NamedTuple):
     """The state of a log, as a node knows it. If it is not primary, only
     `primary_node` and `primary_address` say something."""

@@ -15,6 +15,9 @@ import unittest
 
 import alpheus
 import cluster
+import grpc
+from alpheus.v1 import log_service_pb2 as pb
+from alpheus.v1 import log_service_pb2_grpc as pb_grpc
 
 PATIENCE = cluster.PATIENCE_SECONDS
 # Nobody listens there.
@@ -271,6 +274,31 @@ class LogClientTest(ClusterCase):
         with alpheus.LogClient(self.cluster.addresses) as log:
             list(log.read())
             self.assertEqual(log.status().clients, before)
+
+    # A lost answer costs no second client.
+    def test_begin_with_the_same_key_gets_the_same_client(self):
+        before = self.log.status().clients
+        address = self.cluster.address(self.cluster.primary(self.log))
+        with grpc.insecure_channel(address) as channel:
+            stub = pb_grpc.LogServiceStub(channel)
+
+            def begin(key):
+                return stub.OpenClient(
+                    pb.OpenClientRequest(log="main", key=key),
+                    timeout=PATIENCE).client
+
+            first = begin(b"k" * 16)
+            self.assertEqual(begin(b"k" * 16), first)
+            self.assertEqual(self.log.status().clients, before + 1)
+            other = begin(b"o" * 16)
+            self.assertNotEqual(other, first)
+            self.assertEqual(begin(b"k" * 16), first)
+            self.assertNotEqual(begin(b""), begin(b""))
+            self.assertEqual(self.log.status().clients, before + 4)
+            with self.assertRaises(grpc.RpcError) as caught:
+                begin(b"short")
+            self.assertEqual(caught.exception.code(),
+                             grpc.StatusCode.INVALID_ARGUMENT)
 
     def test_client_that_was_closed_says_so(self):
         tail = self.log.tail(self.from_lsn)

@@ -146,6 +146,51 @@ class TlsTest(SecureCase):
             with self.assertRaisesRegex(alpheus.NotAllowed, pattern):
                 self.client(token).append(b"a").result(PATIENCE)
 
+    # A backup has what is durable when it begins, and is read without nodes.
+    def test_backup_is_a_file_that_alpheus_reads(self):
+        log = self.client(self.add_token("admin", "admin", "append", "read"))
+        for node in cluster.NODES:
+            self.cluster.reload(node)
+            self.cluster.await_true(lambda node=node: self.knows(log, node),
+                                    f"node {node} knows the new token")
+        data = [b"%d" % i * 10_000 for i in range(100)]
+        for one in data:
+            log.append(one)
+        log.flush(PATIENCE)
+        folder = tempfile.mkdtemp(dir=self.cluster.directory)
+        path = os.path.join(folder, "main.backup")
+        backup = log.backup(path)
+        self.assertEqual((backup.head_lsn, backup.epoch),
+                         (log.status().head_lsn, log.status().epoch))
+        log.append(b"later").result(PATIENCE)
+        self.assertEqual(os.listdir(folder), ["main.backup"])
+        self.run_on_file("verify", path)
+        records = self.run_on_file("cat", path).stdout
+        for one in data:
+            self.assertIn(one, records)
+        self.assertNotIn(b"later", records)
+        lines = self.run_on_file("cat", path, "--json").stdout.splitlines()
+        self.assertEqual(len(lines), backup.end_lsn - backup.head_lsn + 1)
+        # No file is replaced, and nothing is left of one that was not made.
+        with open(path, "rb") as file:
+            before = file.read()
+        with self.assertRaises(FileExistsError):
+            log.backup(path)
+        other = os.path.join(folder, "other")
+        with self.assertRaisesRegex(alpheus.NotAllowed, "takes admin"):
+            self.client(self.reading).backup(other)
+        log.close()
+        with self.assertRaises(alpheus.Closed):
+            log.backup(other)
+        self.assertEqual(os.listdir(folder), ["main.backup"])
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), before)
+
+    def run_on_file(self, command, path, *arguments):
+        return subprocess.run(
+            [PROGRAMS[0], command, "--file", path, *arguments],
+            stdin=subprocess.DEVNULL, capture_output=True, check=True)
+
     def test_nodes_of_another_authority_are_not_trusted(self):
         log = self.client(self.writing, trusts=self.other, search_seconds=1.0)
         self.check_reaches_no_node(log, "(?i)certificate.verify.failed")

@@ -68,14 +68,14 @@ TEST_F(TlsSettingsTest, TextsOfNoUseAreRefusedByTheirNames) {
   texts.certificate = own_.certificate.substr(0, own_.certificate.size() / 2);
   EXPECT_THAT(Refused(texts), HasSubstr("certificate: "));
   texts.certificate = own_.certificate + own_.certificate.substr(0, 200);
-  EXPECT_THAT(Refused(texts), HasSubstr("all of them whole"));
+  EXPECT_THAT(Refused(texts), HasSubstr("certificate 2 is cut off"));
   texts = good_;
   texts.key = "nothing";
   EXPECT_THAT(Refused(texts), HasSubstr("key: "));
   texts.key = LockedKey();
-  EXPECT_THAT(Refused(texts), HasSubstr("without a passphrase"));
+  EXPECT_THAT(Refused(texts), HasSubstr("the key has a passphrase"));
   texts.key = authority_.IssueFor("URI:test://host/1").key;
-  EXPECT_THAT(Refused(texts), HasSubstr("key of the first"));
+  EXPECT_THAT(Refused(texts), HasSubstr("the key of another certificate"));
   texts = good_;
   texts.authorities = "";
   EXPECT_THAT(Refused(texts), HasSubstr("authorities: "));

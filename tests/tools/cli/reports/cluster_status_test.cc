@@ -17,6 +17,7 @@ namespace alpheus::testing {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -67,6 +68,34 @@ TEST(ClusterStatusTest, OnlyWhatNobodyReachesIsToBeStarted) {
   for (ReplicaReading& replica : status.replicas) replica.answered = false;
   EXPECT_THAT(std::string(status.CanBeOpened().message()),
               HasSubstr("serve 0: start 2 more nodes"));
+}
+
+TEST(ClusterStatusTest, CertificatesAreShownAndOldOnesWarnedOf) {
+  constexpr int64_t kDay = 24 * 3'600;
+  constexpr int64_t kNow = 20'000 * kDay;  // 2024-10-04
+  cli::ClusterStatus status = StatusOfThree();
+  status.replicas[0].standing->certificate_end_s = kNow + 15 * kDay;
+  status.replicas[1].standing->certificate_end_s = kNow + 14 * kDay;
+  EXPECT_THAT(status.CertificateWarnings(kNow),
+              ElementsAre(AllOf(HasSubstr("node 2 expires at 2024-10-18"),
+                                HasSubstr("others refuse the node"))));
+  EXPECT_THAT(status.CertificateWarnings(kNow + 14 * kDay),
+              ElementsAre(HasSubstr("node 1 expires at 2024-10-19"),
+                          HasSubstr("node 2 has expired at 2024-10-18")));
+  EXPECT_THAT(status.ToText(),
+              AllOf(HasSubstr("its certificate is good until 2024-10-19"),
+                    HasSubstr("its certificate is good until 2024-10-18")));
+  const auto json = status.ToJson();
+  EXPECT_EQ(json["replicas"][0]["certificate_end_s"], kNow + 15 * kDay);
+  EXPECT_EQ(json["replicas"][2]["certificate_end_s"], nullptr);
+  // Another matter than the log's.
+  EXPECT_EQ(status.Verdict(), absl::OkStatus());
+}
+
+TEST(ClusterStatusTest, NoCertificateNoWord) {
+  const cli::ClusterStatus status = StatusOfThree();
+  EXPECT_THAT(status.ToText(), Not(HasSubstr("certificate")));
+  EXPECT_TRUE(status.CertificateWarnings(int64_t{1} << 40).empty());
 }
 
 TEST(ClusterStatusTest, WhatBecameOfAPrimaryIsInTheNextStatus) {
