@@ -6,8 +6,13 @@
 // send is gathered, and leaves in one call; what comes in one call may be for
 // all of them.
 //
-//   "ALPT", version | lane 1, 180 | 180 bytes | lane 2, 72 | 72 bytes | ...
-//                     frame         of lane 1   frame        of lane 2
+//   "ALPT", version, group | lane 1, 180 | 180 bytes | lane 2, 72 | ...
+//                            frame         of lane 1   frame
+//
+// A peer may have several adapters at one address, each for the connections of
+// its groups (socket_exchange.h). A trunk is with one of them. Its hello names
+// the group of its first lane, and the answer tells how many adapters there
+// are: so the side that connects learns which other groups the trunk carries.
 //
 // The side that connects opens lanes: it numbers them from 1 on, and the first
 // frame of a number opens the lane at the other side. A frame of 0 bytes ends
@@ -27,6 +32,9 @@
 //         is read: the bytes of another lane may lie behind its own.
 //   TRK6. A trunk whose peer fell silent gets no further lanes, so that those
 //         who connect again reach a peer that is back.
+//   TRK7. A lane sends nothing before it is known that the trunk carries its
+//         group. Until the answer has come it is held, but for lanes of the
+//         group that the hello names.
 // Thread safety: none; the adapter's lock guards it.
 // References: docs/design/fabric.md#trunks.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TRUNK_H_
@@ -38,34 +46,60 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "replication/fabric/fabric.h"
+#include "replication/fabric/tcp/socket_exchange.h"
 #include "replication/fabric/tcp/socket_stream.h"
 #include "replication/fabric/tcp/stream.h"
 
 namespace alpheus::fabric::tcp {
+
+class Lane;
 
 class Trunk : public std::enable_shared_from_this<Trunk> {
  public:
   static constexpr size_t kUnsentBytesMax = size_t{256} << 10;
   static constexpr uint32_t kFrameBytesMax = uint32_t{64} << 10;
   static constexpr size_t kLanesMax = 1024;
-  static constexpr size_t kHelloBytes = 8;
+  static constexpr size_t kHelloBytes = 16;
   static constexpr size_t kFrameHeaderBytes = 8;
 
-  // What a trunk begins with.
-  static std::array<std::byte, kHelloBytes> Hello();
+  // Returns what a trunk begins with in the direction of the side that accepts:
+  // the group of the first lane.
+  static std::array<std::byte, kHelloBytes> Hello(uint32_t group = 0);
+  // Returns what it begins with in the other direction: how many adapters the
+  // side that accepts has.
+  static std::array<std::byte, kHelloBytes> Answer(uint32_t adapters);
+  // Returns the group that a hello names, or the number of an answer; nothing:
+  // these bytes are neither.
+  static std::optional<uint32_t> ReadHello(
+      std::span<const std::byte, kHelloBytes> bytes);
+  static std::optional<uint32_t> ReadAnswer(
+      std::span<const std::byte, kHelloBytes> bytes);
 
-  // `stream` connects, or its peer's hello was read from it.
-  Trunk(std::unique_ptr<Stream> stream, TlsSession::Side side,
-        std::string peer);
+  // `stream` connects, or is accepted: then the peer's hello is the first that
+  // Take gets. `says`: the group of the first lane; or how many adapters this
+  // side has.
+  Trunk(std::unique_ptr<Stream> stream, TlsSession::Side side, std::string peer,
+        uint32_t says);
 
   const std::string& peer() const { return peer_; }
   bool connects() const { return side_ == TlsSession::Side::kConnects; }
+  uint32_t group() const { return group_; }
+  // Returns how many adapters the peer has; 0: it has not answered yet.
+  uint32_t adapters() const { return adapters_; }
+  // Returns whether connections of the group may travel here, as far as it is
+  // known. Requires: connects().
+  bool Carries(uint32_t group) const {
+    return group == group_ ||
+           (adapters_ > 0 &&
+            AdapterOf(group, adapters_) == AdapterOf(group_, adapters_));
+  }
   bool is_open() const { return stream_->is_open(); }
   bool is_ready() const { return stream_->is_ready(); }
   Stream& stream() const { return *stream_; }
@@ -73,8 +107,9 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
   // ---- Lanes
 
   // Returns a lane for `connection`, which gets its number when it first sends.
-  // Requires: connects(), HasRoomForLane().
-  std::unique_ptr<Stream> OpenLane(ConnectionId connection);
+  // It is held if the trunk may not carry the group (TRK7). Requires:
+  // connects(), HasRoomForLane().
+  std::unique_ptr<Stream> OpenLane(ConnectionId connection, uint32_t group);
   // Returns the lane that the peer opens. Requires: Take names it as new, now.
   std::unique_ptr<Stream> AcceptLane(uint32_t number, ConnectionId connection);
   // Returns whether a lane may be opened here (TRK3, TRK6).
@@ -85,6 +120,16 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
   void Retire() { is_retired_ = true; }
   size_t lanes() const { return lanes_.size(); }
   std::vector<ConnectionId> connections() const;
+  // Lets the held lanes go that it carries, and returns them all: now that the
+  // answer has come the others must move.
+  struct HeldLane {
+    ConnectionId connection;
+    uint32_t group = 0;
+  };
+  std::vector<HeldLane> TakeHeld();
+  // Moves a lane that has sent nothing to another trunk; it is held there if
+  // that may not carry its group. Requires: `to`.HasRoomForLane().
+  void MoveLane(ConnectionId connection, Trunk& to);
 
   // ---- Bytes
 
@@ -120,6 +165,8 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
 
   struct LaneState {
     uint32_t number = 0;      // 0: it has none yet
+    uint32_t group = 0;       // of a lane that this side opened
+    Lane* lane = nullptr;     // of such a lane
     bool has_ended = false;   // this side said so
     bool is_readable = true;  // TRK5
     uint64_t end_position = 0;
@@ -139,11 +186,17 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
   bool IsUnsent(const LaneState& state) const {
     return state.end_position > taken_ || stream_->has_unsent();
   }
+  void Hold(LaneState& state) const;
   bool OnFrame(absl::FunctionRef<void(const Arrival&)> give);
+  // Takes the first bytes of the peer. Returns false if they are no hello, or
+  // no answer.
+  bool OnStart();
 
   const std::unique_ptr<Stream> stream_;
   const TlsSession::Side side_;
   const std::string peer_;
+  uint32_t group_ = 0;     // of the first lane
+  uint32_t adapters_ = 0;  // of the peer; 0: not known
   bool is_retired_ = false;
 
   std::map<ConnectionId, LaneState> lanes_;
@@ -158,7 +211,9 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
   std::vector<ConnectionId> senders_;
   std::deque<ConnectionId> waiting_;
 
-  // The frame that is coming in.
+  // What the peer begins with; then the frame that is coming in.
+  std::array<std::byte, kHelloBytes> start_{};
+  size_t start_bytes_ = 0;
   std::array<std::byte, kFrameHeaderBytes> header_{};
   size_t header_bytes_ = 0;
   uint32_t in_lane_ = 0;

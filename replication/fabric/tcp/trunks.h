@@ -74,7 +74,7 @@ class Trunks {
                                        Deadline deadline, int64_t now);
   // Begins a trunk on an accepted socket, which keeps the number under which it
   // is watched.
-  void Begin(ConnectionId id, Connection::TrunkStart start,
+  void Begin(ConnectionId id, Connection::Departure start,
              const std::string& peer, int64_t now);
   bool HasLane(ConnectionId connection) const {
     return trunk_of_.contains(connection);
@@ -124,6 +124,15 @@ class Trunks {
   };
   using States = std::map<ConnectionId, State>;
 
+  // Return the trunk to the address for a connection of the group, which may
+  // have to wait there until the peer has answered (TRK7). TrunkFor begins one
+  // if there is none. Errors: InvalidArgument (not an address).
+  absl::StatusOr<States::iterator> TrunkFor(std::string_view address,
+                                            uint32_t group, int64_t now);
+  absl::StatusOr<States::iterator> BeginTo(std::string_view address,
+                                           uint32_t group, int64_t now);
+  // Has the lanes go on that waited for the answer.
+  void OnAnswer(const std::shared_ptr<Trunk>& trunk, int64_t now);
   // Returns true if it is ready now.
   bool MakeReady(ConnectionId id, State& state, int64_t now);
   bool Take(ConnectionId id, std::span<const std::byte> bytes, int64_t now,

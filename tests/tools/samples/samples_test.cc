@@ -136,7 +136,8 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
           "listen", "metrics", "metrics-public", "platform", "priority",
           "scrub-bytes-per-second", "scrub-interval-seconds", "serve",
           "silence-ms", "silence-ms-max", "stand", "tls-certificate",
-          "tls-client-ca", "tls-key", "tokens", "unopened-max", "unproved-max",
+          "threads", "tls-client-ca", "tls-key", "tokens", "unopened-max",
+          "unproved-max",
           "waiting-max", "yield-turns"));
   const CandidateOptions candidate;
   for (const auto& [key, value] : std::map<std::string, uint32_t>{
@@ -161,6 +162,7 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
            {"connections-per-second", connections.per_second}}) {
     EXPECT_EQ(sample.at(key).value, absl::StrCat(limit)) << key;
   }
+  EXPECT_EQ(sample.at("threads").value, absl::StrCat(NodeOptions().threads));
   EXPECT_EQ(sample.at("yield-turns").value,
             absl::StrCat(NodeOptions().yield_turns));
   EXPECT_EQ(sample.at("scrub-bytes-per-second").value,

@@ -28,7 +28,7 @@ recovery::ScrubbingOptions ScrubbingOf(const World& world,
   return scrubbing;
 }
 
-// ND3 of api/node/node.h: a process that takes a region over is not told that
+// ND3 of api/node/hosted_logs.h: a process that takes a region over is not told that
 // its medium has failed.
 absl::Status OwnRegion::ReleaseRegion() {
   if (!pmem_.Error().ok()) return pmem_.Error();

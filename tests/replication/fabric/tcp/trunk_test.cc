@@ -26,6 +26,7 @@ using fabric::tcp::kWireHeaderBytes;
 using fabric::tcp::Trunk;
 using fabric::tcp::WireHeader;
 using fabric::tcp::WireOpcode;
+using ::testing::ElementsAreArray;
 using Kind = fabric::ConnectionEvent::Kind;
 
 class TrunkTest : public TcpFabricTest {
@@ -56,7 +57,9 @@ class TrunkTest : public TcpFabricTest {
   // A peer that is no adapter, whose bytes begin a trunk.
   Descriptor BeginRaw() {
     Descriptor raw = ConnectRaw();
-    SendRaw(raw, Trunk::Hello());
+    SendRaw(raw, Trunk::Hello(/*group=*/0));
+    EXPECT_THAT(ReceiveRaw(raw, Trunk::kHelloBytes),
+                ElementsAreArray(Trunk::Answer(/*adapters=*/1)));
     return raw;
   }
   // Opens a lane over it; returns host 1's end.
@@ -83,6 +86,28 @@ class TrunkTest : public TcpFabricTest {
   }
   uint64_t Rejected() { return fabric(1).counters().rejected; }
 };
+
+// ---- What it begins with
+
+// The format (docs/design/fabric.md#trunks).
+TEST_F(TrunkTest, HelloAndAnswerAreTheseBytes) {
+  const auto bytes = [](std::initializer_list<int> values) {
+    std::vector<std::byte> all;
+    for (const int value : values) all.push_back(static_cast<std::byte>(value));
+    return all;
+  };
+  EXPECT_THAT(Trunk::Hello(/*group=*/200),
+              ElementsAreArray(bytes({'A', 'L', 'P', 'T', 1, 0, 0, 0,  //
+                                      200, 0, 0, 0, 0, 0, 0, 0})));
+  EXPECT_THAT(Trunk::Answer(/*adapters=*/256),
+              ElementsAreArray(bytes({'A', 'L', 'P', 'T', 1, 0, 0, 0,  //
+                                      0, 1, 0, 0, 0, 0, 0, 0})));
+  EXPECT_EQ(Trunk::ReadHello(Trunk::Hello(255)), 255U);
+  EXPECT_EQ(Trunk::ReadHello(Trunk::Hello(256)), std::nullopt);
+  EXPECT_EQ(Trunk::ReadAnswer(Trunk::Answer(256)), 256U);
+  EXPECT_EQ(Trunk::ReadAnswer(Trunk::Answer(257)), std::nullopt);
+  EXPECT_EQ(Trunk::ReadAnswer(Trunk::Answer(0)), std::nullopt);
+}
 
 // ---- What is shared
 
