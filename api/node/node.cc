@@ -345,7 +345,12 @@ absl::Status Node::Run() {
     NodeThread& thread = *threads_[i + 1];
     const absl::Status started =
         others[i].Start([this, &thread] { RunThread(thread); });
-    if (!started.ok()) Fail(started);
+    if (started.ok()) continue;
+    Fail(absl::ResourceExhaustedError(
+        absl::StrCat("thread ", i + 2, " of ", threads_.size(),
+                     " could not be started; raise the limit on processes "
+                     "(ulimit -u), or give the node fewer by `threads`")));
+    break;
   }
   RunThread(*threads_.front());
   for (BackgroundThread& other : others) other.Join();

@@ -38,8 +38,8 @@ struct NodeOptions {
   uint64_t scrub_interval_seconds = 24 * uint64_t{3'600};
   // Limits on connections without a promise, each above 0 (ADM1 of
   // connection_admission.h): without a hello; without proof of the key; proved
-  // and waiting, of each kind; following. The threads share all but the first
-  // equally, rounded up.
+  // and waiting, of each kind; following. Each thread has an equal part of all
+  // but the first (NTH1 of node_thread.h).
   uint64_t unopened_max = 64;
   uint64_t unproved_max = 32;
   uint64_t waiting_max = 32;

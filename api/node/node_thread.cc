@@ -133,15 +133,19 @@ uint64_t NodeThread::PartOf(uint64_t of_the_node) const {
   return of_the_node / threads + (of_the_node % threads == 0 ? 0 : 1);
 }
 
+uint64_t NodeThread::PlacesOf(uint64_t of_the_node) const {
+  return std::max(PartOf(of_the_node), std::min(of_the_node, kPlacesMin));
+}
+
 recovery::ReplicaServerOptions NodeThread::ServerOptions() {
   recovery::ReplicaServerOptions server;
   server.cluster_id = cluster_.cluster_id;
   server.node = NodeId(options_.node);
   server.platform = options_.platform;
   server.credentials = {cluster_.key, &random_};
-  server.unproved_connections_max = PartOf(options_.unproved_max);
-  server.waiting_connections_max = PartOf(options_.waiting_max);
-  server.followers_max = PartOf(options_.followers_max);
+  server.unproved_connections_max = PlacesOf(options_.unproved_max);
+  server.waiting_connections_max = PlacesOf(options_.waiting_max);
+  server.followers_max = PlacesOf(options_.followers_max);
   server.scrubbing = Scrubbing();
   server.creator = &logs_;
   server.warn = options_.say;

@@ -12,8 +12,10 @@
 // files that another process has, and two of those that it serves.
 //
 // Invariants:
-//   NTH1. The numbers of the operator's are the node's. Each thread has an
-//         equal part of places and of scrubbing, rounded up.
+//   NTH1. The operator's numbers are the node's. Each thread has an equal part
+//         of places and of the speed of scrubbing, rounded up. Of places it has
+//         kPlacesMin at least, if the node has so many: its logs may have as
+//         many peers as if it were alone.
 //   NTH2. A change of the options takes effect between two turns. The last
 //         thread that has made it says so.
 // Thread safety: Stop, Take, AskStatus and AwaitStatus by any thread, also
@@ -64,6 +66,8 @@ struct NodeThreadsShared {
 
 class NodeThread {
  public:
+  static constexpr uint64_t kPlacesMin = 16;
+
   // The thread of this number, from 0 on.
   NodeThread(const NodeOptions& options,
              const quorum::ClusterConfiguration& cluster,
@@ -101,6 +105,7 @@ class NodeThread {
 
  private:
   uint64_t PartOf(uint64_t of_the_node) const;
+  uint64_t PlacesOf(uint64_t of_the_node) const;
   recovery::ReplicaServerOptions ServerOptions();
   recovery::ScrubbingOptions Scrubbing() const;
   void NoteRejected(std::string_view peer, fabric::UnauthenticatedEnd why,

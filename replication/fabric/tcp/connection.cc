@@ -125,11 +125,12 @@ std::optional<uint32_t> Connection::TrunkGroup(
   return Trunk::ReadHello(bytes.first<Trunk::kHelloBytes>());
 }
 
-bool Connection::Depart(uint32_t group, std::span<const std::byte> bytes,
-                        int64_t now) {
+bool Connection::Depart(uint32_t group, bool is_trunk,
+                        std::span<const std::byte> bytes, int64_t now) {
   Flush(now);
   if (!outbox_.empty()) return false;
   departing_group_ = group;
+  departs_as_trunk_ = is_trunk;
   departing_bytes_.assign(bytes.begin(), bytes.end());
   return true;
 }
@@ -140,7 +141,7 @@ std::optional<Connection::Departure> Connection::TakeDeparture() {
   deadline_ = kNever;
   return Departure{std::move(stream_),
                    *std::exchange(departing_group_, std::nullopt),
-                   std::move(departing_bytes_)};
+                   departs_as_trunk_, std::move(departing_bytes_)};
 }
 
 void Connection::Heard(int64_t now) {
@@ -161,7 +162,13 @@ size_t Connection::Parse(std::span<const std::byte> bytes, int64_t now) {
       continue;
     }
     if (const auto group = TrunkGroup(rest)) {
-      if (Depart(*group, {}, now)) break;
+      // At once, whatever the adapter does to which the trunk goes: lanes of
+      // others wait for this (TRK7).
+      outbox_.Append(Trunk::Answer(shared_.adapters()));
+      if (Depart(*group, /*is_trunk=*/true, {}, now)) break;
+      NoteRejected(UnauthenticatedEnd::kNotUnderstood);
+      Break(CompletionStatus::kFlushed, now);
+      break;
     }
     if (rest.size() < kWireHeaderBytes) break;
     const std::optional<WireHeader> header =
@@ -482,7 +489,9 @@ bool Connection::IsElsewhere(std::string_view private_data, int64_t now) {
   std::vector<std::byte> said(header.begin(), header.end());
   said.insert(said.end(), handshake_.begin(), handshake_.end());
   // A trunk is one adapter's with all of its lanes.
-  if (is_alone_ && Depart(*group, said, now)) return true;
+  const bool departs =
+      is_alone_ && Depart(*group, /*is_trunk=*/false, said, now);
+  if (departs) return true;
   NoteRejected(UnauthenticatedEnd::kNotUnderstood);
   Break(CompletionStatus::kFlushed, now);
   return true;

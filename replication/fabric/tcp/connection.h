@@ -140,6 +140,7 @@ class Connection {
   struct Departure {
     std::unique_ptr<Stream> stream;
     uint32_t group = 0;
+    bool is_trunk = false;         // its hello is answered
     std::vector<std::byte> bytes;  // all that the peer has said
   };
   // Returns it, once; the connection is then dead.
@@ -160,9 +161,10 @@ class Connection {
   // Returns the group that the peer's hello of a trunk names; nothing: it is no
   // such hello.
   std::optional<uint32_t> TrunkGroup(std::span<const std::byte> bytes) const;
-  // Departs with the bytes. Returns false if answers to earlier bytes are stuck
-  // here: a peer says nothing before it has said what it wants.
-  bool Depart(uint32_t group, std::span<const std::byte> bytes, int64_t now);
+  // Departs with the bytes. Returns false if answers are stuck here: a peer asks
+  // for few before it has said what it wants.
+  bool Depart(uint32_t group, bool is_trunk, std::span<const std::byte> bytes,
+              int64_t now);
   // Returns true if the request to connect is for another adapter; then the
   // connection departs, or breaks.
   bool IsElsewhere(std::string_view private_data, int64_t now);
@@ -217,6 +219,7 @@ class Connection {
   State state_;
   const std::optional<std::string> private_data_;  // of this side's Connect
   std::optional<uint32_t> departing_group_;        // see Departure
+  bool departs_as_trunk_ = false;
   std::vector<std::byte> departing_bytes_;
   bool lingers_ = false;  // the stream only sends its last bytes
   bool has_ended_sending_ = false;

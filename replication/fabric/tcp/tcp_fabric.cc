@@ -272,15 +272,16 @@ bool TcpFabric::ReceiveFrom(ConnectionId id, int64_t now) {
 
 void TcpFabric::Depart(ConnectionId id, Connection::Departure departure,
                        const std::string& peer, int64_t now) {
-  if (shared_.IsOwn(departure.group)) {
+  if (shared_.IsOwn(departure.group)) {  // a trunk, then
     trunks_.Begin(id, std::move(departure), peer, now);
     return;
   }
   const uint32_t adapter = AdapterOf(departure.group, shared_.adapters());
   departure.stream->LeaveAdapter();
   const absl::Status brought = WithinMemory([&] {
-    options_.exchange->Bring(adapter, {std::move(departure.stream), peer,
-                                       std::move(departure.bytes)});
+    options_.exchange->Bring(
+        adapter, {std::move(departure.stream), peer, departure.group,
+                  departure.is_trunk, std::move(departure.bytes)});
     return absl::OkStatus();
   });
   brought.IgnoreError();  // the socket is closed, and the peer comes again
@@ -295,6 +296,13 @@ bool TcpFabric::TakeBrought(int64_t now) {
     MakeRoomForUnauthenticated();
     const ConnectionId id = NewId();
     socket.stream->JoinAdapter(poller_, id.value, counters_);
+    if (socket.is_trunk) {
+      trunks_.Begin(id,
+                    {std::move(socket.stream), socket.group,
+                     /*is_trunk=*/true, std::move(socket.bytes)},
+                    socket.peer, now);
+      continue;
+    }
     const Deadline deadline =
         Deadline::AtNanos(now + options_.limits.retry_ns);
     Connection& connection =

@@ -64,13 +64,14 @@ std::optional<uint32_t> Trunk::ReadAnswer(
 }
 
 Trunk::Trunk(std::unique_ptr<Stream> stream, TlsSession::Side side,
-             std::string peer, uint32_t says)
+             std::string peer, uint32_t group)
     : stream_(std::move(stream)),
       side_(side),
       peer_(std::move(peer)),
-      group_(connects() ? says : 0) {
-  const auto start = Start(says);
-  out_.assign(start.begin(), start.end());
+      group_(group) {
+  if (!connects()) return;
+  const auto hello = Hello(group);
+  out_.assign(hello.begin(), hello.end());
   appended_ = out_.size();
 }
 
@@ -271,10 +272,10 @@ bool Trunk::Take(std::span<const std::byte> bytes,
 }
 
 bool Trunk::OnStart() {
-  const auto says = connects() ? ReadAnswer(start_) : ReadHello(start_);
-  if (!says) return false;
-  (connects() ? adapters_ : group_) = *says;
-  return true;
+  if (!connects()) return ReadHello(start_) == group_;
+  const std::optional<uint32_t> adapters = ReadAnswer(start_);
+  adapters_ = adapters.value_or(0);
+  return adapters.has_value();
 }
 
 bool Trunk::OnFrame(absl::FunctionRef<void(const Arrival&)> give) {

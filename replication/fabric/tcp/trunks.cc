@@ -89,12 +89,17 @@ absl::StatusOr<ConnectionId> Trunks::Connect(std::string_view address,
 
 void Trunks::Begin(ConnectionId id, Connection::Departure start,
                    const std::string& peer, int64_t now) {
-  trunks_.emplace(
-      id, State{.trunk = std::make_shared<Trunk>(std::move(start.stream),
-                                                 Side::kAccepts, peer,
-                                                 shared_.adapters()),
-                .deadline = now + shared_.options.limits.retry_ns,
-                .was_ready = true});
+  const auto trunk = std::make_shared<Trunk>(
+      std::move(start.stream), Side::kAccepts, peer, start.group);
+  // Another adapter's settings may have been older.
+  if (shared_.tls != nullptr && trunk->stream().FailIfRevoked(*shared_.tls)) {
+    NoteRejected(*trunk, UnauthenticatedEnd::kNotTrusted,
+                 trunk->stream().failure());
+    return;
+  }
+  trunks_.emplace(id, State{.trunk = trunk,
+                            .deadline = now + shared_.options.limits.retry_ns,
+                            .was_ready = true});
   bool moved = false;
   if (Take(id, start.bytes, now, &moved)) Receive(id, now);
 }

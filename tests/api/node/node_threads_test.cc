@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -337,6 +338,23 @@ TEST_F(OneNodeTest, ThreadThatFailsEndsTheNode) {
   EXPECT_THAT(std::string(ran.message()),
               HasSubstr("a thread of the node failed"));
   EXPECT_FALSE((*node)->Observe(kPatienceMs).has_value());
+}
+
+// NOD1. No memory has room for the stacks.
+TEST_F(OneNodeTest, ThreadThatCannotBeStartedEndsTheNode) {
+  options_.threads = kThreads;
+  const auto node = Node::Start(options_);
+  ASSERT_TRUE(node.ok()) << node.status();
+  pthread_attr_t usual;
+  pthread_attr_t huge;
+  ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
+  ASSERT_EQ(pthread_attr_init(&huge), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&huge, size_t{1} << 47), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
+  const absl::Status ran = (*node)->Run();
+  ASSERT_EQ(pthread_setattr_default_np(&usual), 0);
+  EXPECT_TRUE(absl::IsResourceExhausted(ran)) << ran;
+  EXPECT_THAT(std::string(ran.message()), HasSubstr("thread 2 of 3"));
 }
 
 TEST_F(OneNodeTest, StopBeforeRunEndsAllThreads) {

@@ -335,6 +335,19 @@ TEST_F(SharedAddressTest, LanesThatBeginTogetherShareATrunkForEachAdapter) {
   }
 }
 
+// The adapter that accepts answers: who waits for another adapter does not wait
+// for one that stands still.
+TEST_F(SharedAddressTest, LanesDoNotWaitForAnotherAdapter) {
+  Start(/*adapters=*/3, /*shares_sockets=*/true);
+  stands_still_ = 1;
+  BeginConnect(1);
+  const ConnectionId other = BeginConnect(2);
+  Accept(2);
+  EXPECT_EQ(Await(here_, Kind::kEstablished).connection, other);
+  ExpectWorks(other, 2);
+  EXPECT_TRUE(exchange_->HasFor(1));
+}
+
 // A hello of no known form belongs to nobody: any adapter may reject it.
 TEST_F(SharedAddressTest, RequestWithoutAGroupStaysWhereItIs) {
   Start(/*adapters=*/3, /*shares_sockets=*/false);
@@ -392,7 +405,7 @@ TEST_F(SharedAddressTest, BytesMayComeOneByOne) {
   }
 }
 
-// A peer that asks before it has said what it wants, and does not read.
+// A peer that asks before it has said what it wants.
 TEST_F(SharedAddressTest, AnswersGoBeforeTheSocketDoes) {
   Start(/*adapters=*/2, /*shares_sockets=*/false);
   const Descriptor raw = ConnectRaw();
@@ -493,16 +506,20 @@ TEST_F(SharedAddressTest, PeerThatIsRevokedOnTheWayIsEnded) {
   const auto after = TlsSettings::Make(texts);
   const auto here = TlsSettings::Make(TlsTextsFor(authority, own));
   ASSERT_TRUE(before.ok() && after.ok() && here.ok());
-  Start(/*adapters=*/2, /*shares_sockets=*/false, *here, *before);
-  // Adapter 1 has the list, and has looked through what it had.
-  there_[1]->tls = *after;
-  clock_.Forward(1'000'000'000);
-  for (int turn = 0; turn < 4; ++turn) Poll(*there_[1]);
-  BeginConnect(1);
-  EXPECT_EQ(Await(here_, Kind::kUnreachable).kind, Kind::kUnreachable);
-  EXPECT_THAT(Requested(1), IsEmpty());
-  ASSERT_THAT(there_[1]->rejected, SizeIs(1));
-  EXPECT_THAT(there_[1]->rejected.front(), HasSubstr("revoked"));
+  for (const bool shares_sockets : {false, true}) {
+    there_.clear();
+    here_ = Adapter();
+    Start(/*adapters=*/2, shares_sockets, *here, *before);
+    // Adapter 1 has the list, and has looked through what it had.
+    there_[1]->tls = *after;
+    clock_.Forward(1'000'000'000);
+    for (int turn = 0; turn < 4; ++turn) Poll(*there_[1]);
+    BeginConnect(1);
+    EXPECT_EQ(Await(here_, Kind::kUnreachable).kind, Kind::kUnreachable);
+    EXPECT_THAT(Requested(1), IsEmpty());
+    ASSERT_THAT(there_[1]->rejected, SizeIs(1));
+    EXPECT_THAT(there_[1]->rejected.front(), HasSubstr("revoked"));
+  }
 }
 
 // ---- Peers that do not answer
@@ -615,7 +632,7 @@ TEST(SocketExchangeTest, OldestSocketMakesRoomWhereAnAdapterStandsStill) {
   Poller poller;
   exchange.Join(1, poller);
   for (int i = 0; i < kMax + 2; ++i) {
-    exchange.Bring(1, {std::make_unique<FakeStream>(i, &closed), "peer", {}});
+    exchange.Bring(1, {std::make_unique<FakeStream>(i, &closed), "peer", 0, false, {}});
   }
   EXPECT_THAT(closed, ElementsAre(0, 1));
   EXPECT_FALSE(exchange.HasFor(0));
@@ -628,10 +645,10 @@ TEST(SocketExchangeTest, NobodyIsThereBeforeJoinAndAfterLeave) {
   std::vector<int> closed;
   SocketExchange exchange(1);
   Poller poller;
-  exchange.Bring(0, {std::make_unique<FakeStream>(1, &closed), "peer", {}});
+  exchange.Bring(0, {std::make_unique<FakeStream>(1, &closed), "peer", 0, false, {}});
   EXPECT_THAT(closed, ElementsAre(1));
   exchange.Join(0, poller);
-  exchange.Bring(0, {std::make_unique<FakeStream>(2, &closed), "peer", {}});
+  exchange.Bring(0, {std::make_unique<FakeStream>(2, &closed), "peer", 0, false, {}});
   EXPECT_THAT(closed, ElementsAre(1));
   exchange.Leave(0);
   EXPECT_THAT(closed, ElementsAre(1, 2));
