@@ -237,7 +237,7 @@ Deadline LogEngine::RecheckFile() {
 
 absl::Status LogEngine::ReleaseRegion() {
   // A process that takes the region over must know that it is suspect (ND3,
-  // node.h), and nothing could tell it: so keep the region.
+  // hosted_logs.h), and nothing could tell it: so keep the region.
   ALPHEUS_RETURN_IF_ERROR(log().MediumError());
   // First: readers must know, before others write there.
   is_released_.store(true, std::memory_order_seq_cst);

@@ -12,7 +12,9 @@
 #include "api/wiring/shared_adapters.h"
 #include "log/base/clock.h"
 #include "log/base/status_macros.h"
+#include "recovery/protocol/log_group.h"
 #include "replication/fabric/tcp/socket.h"
+#include "replication/fabric/tcp/socket_exchange.h"
 #include "replication/fabric/tcp/tcp_fabric.h"
 #include "replication/fabric/verbs/adapter_choice.h"
 #include "replication/fabric/verbs/verbs_fabric.h"
@@ -53,6 +55,10 @@ absl::StatusOr<std::unique_ptr<fabric::Fabric>> OpenAdapter(
   if (cluster.fabric == quorum::ClusterFabric::kTcp) {
     fabric::tcp::TcpFabricOptions tcp;
     tcp.shares_sockets = true;
+    static_assert(recovery::kLogGroups == fabric::tcp::kGroups);
+    tcp.group_of = recovery::GroupOfHello;
+    tcp.exchange = options.exchange;
+    tcp.adapter = options.number;
     tcp.warn = options.say;
     tcp.on_rejected = options.on_rejected;
     tcp.anonymous_max = options.unopened_max;

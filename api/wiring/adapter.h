@@ -27,6 +27,9 @@
 namespace alpheus {
 
 class NodeTls;
+namespace fabric::tcp {
+class SocketExchange;
+}  // namespace fabric::tcp
 
 struct AdapterOptions {
   // Sink for events that an operator may want to know, one sentence each.
@@ -46,6 +49,10 @@ struct AdapterOptions {
   // Certificates of the adapter, in a cluster that encrypts. Null: OpenAdapter
   // loads them.
   std::shared_ptr<NodeTls> tls = nullptr;
+  // Over TCP: the adapters of this process that share an address, and the
+  // number of this one among them. Null: it is the only one.
+  std::shared_ptr<fabric::tcp::SocketExchange> exchange = nullptr;
+  uint32_t number = 0;
 };
 
 // Opens the adapter. `near`: the member of this process, if it is one; else

@@ -186,6 +186,13 @@ void AddOptions(cli::Parser* parser, Arguments* arguments) {
                  "an object a line, for programs that collect them")
       .OneOf({"text", "json"})
       .ShowDefault();
+  cli::AddOption(app, "--threads", &options->threads,
+                 "Threads over which the node spreads its logs. 0: one for "
+                 "each core that it may use, at most 8. With RDMA there is one "
+                 "in any case")
+      .Decimal()
+      .Range(uint32_t{0}, kNodeThreadsMax)
+      .ShowDefault();
   cli::AddOption(app, "--yield-turns", &options->yield_turns,
                  "How many turns after the last activity go without sleep; "
                  "each yields the core. 0: sleep at once")
@@ -401,8 +408,9 @@ cli::ExitStatus Run(const Arguments& arguments, Signals* signals, int argc,
     signals->Stop();
     return fail(stands);
   }
-  (*node)->Run();
+  const absl::Status ran = (*node)->Run();
   signals->Stop();
+  if (!ran.ok()) return fail(ran);
   say(absl::StrCat("node ", options.node, " ends"));
   return cli::ExitStatus::kGood;
 }

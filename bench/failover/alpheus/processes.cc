@@ -159,8 +159,7 @@ absl::Status ServeNode(const std::string& folder, uint64_t node) {
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Node> served,
                            Node::Start(std::move(options)));
   Say(served->address());
-  served->Run();
-  return absl::OkStatus();
+  return served->Run();
 }
 
 absl::Status StandAtNode(const std::string& folder, uint64_t node,

@@ -187,6 +187,7 @@ absl::Status ServeAlpheus(std::string_view kind, const std::string& folder,
   options.node = node;
   options.directory = ClusterFolder::DirectoryOf(folder, node);
   const bool spins = kind == kSpinKind || kind == kSpinUnsummedKind;
+  options.threads = 1;  // for one log; another one would spin for nothing
   options.yield_turns = spins ? kForEver : 0;
   if (kind == kSpinUnsummedKind || kind == kBlockUnsummedKind) {
     options.platform.transport = replication::Transport::kInfiniBand;
@@ -194,8 +195,7 @@ absl::Status ServeAlpheus(std::string_view kind, const std::string& folder,
   ALPHEUS_ASSIGN_OR_RETURN(const std::unique_ptr<Node> served,
                            Node::Start(std::move(options)));
   AnnounceAddress(served->address());
-  served->Run();
-  return absl::OkStatus();
+  return served->Run();
 }
 
 }  // namespace alpheus::bench::replicated

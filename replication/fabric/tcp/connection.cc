@@ -70,7 +70,7 @@ bool Connection::Receive(int64_t now) {
   }
   size_t turn_bytes = 0;
   keep_alive_received_ = 0;
-  while (turn_bytes < kTurnBytes && MayBeRead() && !is_trunk_) {
+  while (turn_bytes < kTurnBytes && MayBeRead() && !departing_group_) {
     std::copy_n(leftover_.begin(), leftover_bytes_, shared_.buffer.begin());
     const auto room = shared_.buffer.subspan(leftover_bytes_);
     const IoResult result = stream_->Receive(room);
@@ -118,19 +118,31 @@ void Connection::Process(std::span<const std::byte> bytes, int64_t now) {
   std::copy_n(rest.begin(), leftover_bytes_, leftover_.begin());
 }
 
-bool Connection::IsTrunkHello(std::span<const std::byte> bytes) const {
-  const auto hello = Trunk::Hello();
-  return is_alone_ && state_ == State::kAnonymous && !is_trunk_ &&
-         bytes.size() >= hello.size() &&
-         std::ranges::equal(bytes.first(hello.size()), hello);
+std::optional<uint32_t> Connection::TrunkGroup(
+    std::span<const std::byte> bytes) const {
+  const bool may_begin = is_alone_ && state_ == State::kAnonymous &&
+                         bytes.size() >= Trunk::kHelloBytes;
+  if (!may_begin) return std::nullopt;
+  return Trunk::ReadHello(bytes.first<Trunk::kHelloBytes>());
 }
 
-std::optional<Connection::TrunkStart> Connection::TakeTrunk() {
-  if (!is_trunk_) return std::nullopt;
-  is_trunk_ = false;
+bool Connection::Depart(uint32_t group, bool is_trunk,
+                        std::span<const std::byte> bytes, int64_t now) {
+  Flush(now);
+  if (!outbox_.empty()) return false;
+  departing_group_ = group;
+  departs_as_trunk_ = is_trunk;
+  departing_bytes_.assign(bytes.begin(), bytes.end());
+  return true;
+}
+
+std::optional<Connection::Departure> Connection::TakeDeparture() {
+  if (!departing_group_) return std::nullopt;
   state_ = State::kDead;
   deadline_ = kNever;
-  return TrunkStart{std::move(stream_), std::move(trunk_bytes_)};
+  return Departure{std::move(stream_),
+                   *std::exchange(departing_group_, std::nullopt),
+                   departs_as_trunk_, std::move(departing_bytes_)};
 }
 
 void Connection::Heard(int64_t now) {
@@ -139,14 +151,8 @@ void Connection::Heard(int64_t now) {
 
 size_t Connection::Parse(std::span<const std::byte> bytes, int64_t now) {
   size_t used = 0;
-  while (!lingers_ && stream_->is_open()) {
+  while (!lingers_ && stream_->is_open() && !departing_group_) {
     const auto rest = bytes.subspan(used);
-    if (payload_left_ == 0 && IsTrunkHello(rest)) {
-      is_trunk_ = true;
-      const auto after = rest.subspan(Trunk::kHelloBytes);
-      trunk_bytes_.assign(after.begin(), after.end());
-      return bytes.size();
-    }
     if (payload_left_ > 0) {
       if (rest.empty()) break;
       const auto payload = rest.first(
@@ -155,6 +161,15 @@ size_t Connection::Parse(std::span<const std::byte> bytes, int64_t now) {
       if (taken == 0) break;
       used += taken;
       continue;
+    }
+    if (const auto group = TrunkGroup(rest)) {
+      // At once, whatever the adapter does to which the trunk goes: lanes of
+      // others wait for this (TRK8).
+      outbox_.Append(Trunk::Answer(shared_.adapters()));
+      if (Depart(*group, /*is_trunk=*/true, {}, now)) break;
+      NoteRejected(UnauthenticatedEnd::kNotUnderstood);
+      Break(CompletionStatus::kFlushed, now);
+      break;
     }
     if (rest.size() < kWireHeaderBytes) break;
     const std::optional<WireHeader> header =
@@ -165,6 +180,11 @@ size_t Connection::Parse(std::span<const std::byte> bytes, int64_t now) {
       break;
     }
     used += kWireHeaderBytes;
+  }
+  if (departing_group_) {
+    const auto rest = bytes.subspan(used);
+    departing_bytes_.insert(departing_bytes_.end(), rest.begin(), rest.end());
+    return bytes.size();
   }
   // A lingering connection only waits for the end of the stream.
   return lingers_ || !stream_->is_open() ? bytes.size() : used;
@@ -450,8 +470,10 @@ void Connection::OnHandshake(int64_t now) {
   }
   const std::optional<WireHello> hello = DecodeHello(handshake_);
   if (!hello) return Break(CompletionStatus::kFlushed, now);
-  OnLimits(*hello);
   private_data.remove_prefix(kWireHelloBytes);
+  const bool is_request = state_ == State::kAnonymous;
+  if (is_request && IsElsewhere(private_data, now)) return;
+  OnLimits(*hello);
   deadline_ = kNever;
   const bool is_own = state_ == State::kGreeting;
   state_ = is_own ? State::kEstablished : State::kRequested;
@@ -459,6 +481,21 @@ void Connection::OnHandshake(int64_t now) {
                   : ConnectionEvent::Kind::kRequested,
            std::string(private_data));
   handshake_ = {};
+}
+
+bool Connection::IsElsewhere(std::string_view private_data, int64_t now) {
+  const std::optional<uint32_t> group = shared_.GroupOf(private_data);
+  if (!group || shared_.IsOwn(*group)) return false;
+  const auto header = EncodeHeader(header_);
+  std::vector<std::byte> said(header.begin(), header.end());
+  said.insert(said.end(), handshake_.begin(), handshake_.end());
+  // A trunk is one adapter's with all of its lanes.
+  const bool departs =
+      is_alone_ && Depart(*group, /*is_trunk=*/false, said, now);
+  if (departs) return true;
+  NoteRejected(UnauthenticatedEnd::kNotUnderstood);
+  Break(CompletionStatus::kFlushed, now);
+  return true;
 }
 
 void Connection::OnLimits(const WireHello& hello) {

@@ -52,6 +52,19 @@ struct Shared {
   uint64_t kept_bytes = 0;    // by all responders (TCN2)
   // Settings for connections that begin now; null: they are not encrypted.
   std::shared_ptr<const TlsSettings> tls = {};
+
+  std::optional<uint32_t> GroupOf(std::string_view private_data) const {
+    if (!options.group_of) return 0;
+    return options.group_of(private_data);
+  }
+  // Returns how many adapters share this one's address.
+  uint32_t adapters() const {
+    return options.exchange == nullptr ? 1 : options.exchange->adapters();
+  }
+  // Returns whether connections of the group are this adapter's (XCH1).
+  bool IsOwn(uint32_t group) const {
+    return AdapterOf(group, adapters()) == options.adapter;
+  }
 };
 
 class Connection {
@@ -69,8 +82,8 @@ class Connection {
 
   // Starts with a stream that connects (`private_data` goes to the peer), or
   // with one that the peer has begun. `is_alone`: the stream is a socket's, and
-  // the peer may turn it into a trunk. If the stream is closed, the connection
-  // fails when timers run next.
+  // the peer may turn it into a trunk, or be another adapter's. If the stream
+  // is closed, the connection fails when timers run next.
   Connection(ConnectionId id, std::unique_ptr<Stream> stream, bool is_alone,
              std::string peer, Shared* shared,
              std::optional<std::string> private_data, Deadline deadline,
@@ -122,14 +135,16 @@ class Connection {
   // Notes that the stream has ended.
   void OnStreamEnd(int64_t now) { Break(CompletionStatus::kFlushed, now); }
 
-  // The socket of a connection whose peer begins a trunk, and the bytes after
-  // the trunk's hello.
-  struct TrunkStart {
+  // The socket of a connection that can't stay: its peer begins a trunk, or the
+  // connection is of another adapter's group.
+  struct Departure {
     std::unique_ptr<Stream> stream;
-    std::vector<std::byte> bytes;
+    uint32_t group = 0;
+    bool is_trunk = false;         // its hello is answered
+    std::vector<std::byte> bytes;  // all that the peer has said
   };
   // Returns it, once; the connection is then dead.
-  std::optional<TrunkStart> TakeTrunk();
+  std::optional<Departure> TakeDeparture();
 
   // Returns when to call OnTimers; the largest value: never.
   int64_t next_timer() const;
@@ -143,7 +158,16 @@ class Connection {
   // Goes on until the stream is ready. Returns false if it is not.
   bool MakeReady(int64_t now);
   void AppendHandshake(WireOpcode opcode, std::string_view private_data);
-  bool IsTrunkHello(std::span<const std::byte> bytes) const;
+  // Returns the group that the peer's hello of a trunk names; nothing: it is no
+  // such hello.
+  std::optional<uint32_t> TrunkGroup(std::span<const std::byte> bytes) const;
+  // Departs with the bytes. Returns false if answers are stuck here: a peer
+  // asks for few before it has said what it wants.
+  bool Depart(uint32_t group, bool is_trunk, std::span<const std::byte> bytes,
+              int64_t now);
+  // Returns true if the request to connect is for another adapter; then the
+  // connection departs, or breaks.
+  bool IsElsewhere(std::string_view private_data, int64_t now);
   // Processes bytes that begin with what was left over.
   void Process(std::span<const std::byte> bytes, int64_t now);
   // Processes bytes of the stream; returns how many were used.
@@ -194,8 +218,9 @@ class Connection {
   const bool is_alone_;
   State state_;
   const std::optional<std::string> private_data_;  // of this side's Connect
-  bool is_trunk_ = false;                          // the peer said so
-  std::vector<std::byte> trunk_bytes_;
+  std::optional<uint32_t> departing_group_;        // see Departure
+  bool departs_as_trunk_ = false;
+  std::vector<std::byte> departing_bytes_;
   bool lingers_ = false;  // the stream only sends its last bytes
   bool has_ended_sending_ = false;
 

@@ -12,8 +12,8 @@ void Lane::Close() {
 
 TlsSession::Progress Lane::MakeReady() {
   if (!trunk_->is_open()) return TlsSession::Progress::kFailed;
-  return trunk_->is_ready() ? TlsSession::Progress::kDone
-                            : TlsSession::Progress::kWaiting;
+  return is_ready() ? TlsSession::Progress::kDone
+                    : TlsSession::Progress::kWaiting;
 }
 
 std::string Lane::peer_name() const { return trunk_->stream_->peer_name(); }
@@ -56,7 +56,7 @@ void Lane::Watch(bool in, bool out) {
   Trunk::LaneState* const state = trunk_->Find(connection_);
   if (state == nullptr) return;
   trunk_->SetReadable(*state, in);
-  if (out && trunk_->is_ready()) trunk_->AwaitRoom(connection_);
+  if (out && is_ready()) trunk_->AwaitRoom(connection_);
 }
 
 }  // namespace alpheus::fabric::tcp

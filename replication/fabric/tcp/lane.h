@@ -28,7 +28,8 @@ class Lane final : public Stream {
 
   bool is_open() const override;
   void Close() override;
-  bool is_ready() const override { return trunk_->is_ready(); }
+  // TRK8.
+  bool is_ready() const override { return !is_held_ && trunk_->is_ready(); }
   TlsSession::Progress MakeReady() override;
   std::string peer_name() const override;
   std::string failure() const override;
@@ -46,11 +47,17 @@ class Lane final : public Stream {
   bool has_unread() const override { return false; }
   bool HasDrained(size_t received, size_t room) const override;
   void Watch(bool in, bool out) override;
+  void LeaveAdapter() override {}
+  void JoinAdapter(Poller& /*poller*/, uint64_t /*tag*/,
+                   TcpFabricCounters& /*counters*/) override {}
 
  private:
-  const std::shared_ptr<Trunk> trunk_;
+  friend class Trunk;
+
+  std::shared_ptr<Trunk> trunk_;
   const ConnectionId connection_;
   bool is_closed_ = false;
+  bool is_held_ = false;  // the trunk's to set
 };
 
 }  // namespace alpheus::fabric::tcp

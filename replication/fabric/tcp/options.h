@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "replication/fabric/fabric.h"
+#include "replication/fabric/tcp/socket_exchange.h"
 #include "replication/fabric/tcp/tls.h"
 
 namespace alpheus::fabric::tcp {
@@ -60,6 +62,17 @@ struct TcpFabricOptions {
   // are accepted in any case.
   bool shares_sockets = false;
 
+  // Returns the group of a connection, below kGroups, by the private data of
+  // the request to connect; nothing: these do not say. Both sides compute it.
+  // Null: all are of group 0. Runs under the adapter's lock: it must not call
+  // the adapter.
+  std::function<std::optional<uint32_t>(std::string_view private_data)>
+      group_of;
+  // The adapters that share an address, of which one listens, and the number of
+  // this one among them. Null: it is the only one.
+  std::shared_ptr<SocketExchange> exchange;
+  uint32_t adapter = 0;
+
   // Number of the host to connect from; empty: the kernel chooses.
   std::string source_host;
 
@@ -79,6 +92,7 @@ struct TcpFabricCounters {
   uint64_t kept_bytes = 0;     // kept now; see kept_bytes_max
   uint64_t offloaded = 0;      // sockets that the kernel encrypted
   uint64_t sockets = 0;        // there now, the listener aside
+  uint64_t brought = 0;        // sockets that came from another adapter
 };
 
 }  // namespace alpheus::fabric::tcp

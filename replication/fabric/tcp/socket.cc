@@ -228,6 +228,12 @@ void Poller::Change(const Descriptor& socket, uint64_t tag, bool in, bool out) {
                 "every socket of the adapter is watched");
 }
 
+void Poller::Remove(const Descriptor& socket) {
+  ALPHEUS_CHECK(Control(EPOLL_CTL_DEL, socket, /*tag=*/0, /*in=*/false,
+                        /*out=*/false),
+                "every socket of the adapter is watched");
+}
+
 bool Poller::Control(int what, const Descriptor& socket, uint64_t tag, bool in,
                      bool out) {
   epoll_event event{};

@@ -117,6 +117,8 @@ class Poller {
   absl::Status Add(const Descriptor& socket, uint64_t tag, bool in, bool out);
   // Changes what is watched. Requires: it was added.
   void Change(const Descriptor& socket, uint64_t tag, bool in, bool out);
+  // Watches the socket no more. Requires: it was added.
+  void Remove(const Descriptor& socket);
 
   struct Waited {
     size_t count = 0;       // how many of `ready` were filled

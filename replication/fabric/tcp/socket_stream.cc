@@ -10,8 +10,8 @@ SocketStream::SocketStream(Descriptor socket,
                            Poller& poller, uint64_t tag,
                            TcpFabricCounters& counters)
     : socket_(std::move(socket)),
-      poller_(poller),
-      counters_(counters),
+      poller_(&poller),
+      counters_(&counters),
       tag_(tag),
       settings_(std::move(tls)),
       session_(settings_ == nullptr
@@ -21,7 +21,7 @@ SocketStream::SocketStream(Descriptor socket,
       is_ready_(has_connected_ && session_ == nullptr),
       watches_out_(!has_connected_) {
   if (!socket_.is_open()) return;
-  if (!poller_.Add(socket_, tag_, watches_in_, watches_out_).ok()) {
+  if (!poller_->Add(socket_, tag_, watches_in_, watches_out_).ok()) {
     Close();  // no peer would be heard
   }
 }
@@ -65,7 +65,7 @@ bool SocketStream::is_offloaded() const {
 }
 
 IoResult SocketStream::Send(std::span<iovec> from) {
-  ++counters_.send_calls;
+  ++counters_->send_calls;
   if (session_ != nullptr) return session_->Send(from);
   const IoResult result = SendSome(socket_, from);
   sent_bytes_ += result.bytes;
@@ -87,7 +87,7 @@ uint64_t SocketStream::sent_bytes() const {
 void SocketStream::EndSending() { tcp::EndSending(socket_); }
 
 IoResult SocketStream::Receive(std::span<std::byte> into) {
-  ++counters_.receive_calls;
+  ++counters_->receive_calls;
   return session_ == nullptr ? ReceiveSome(socket_, into)
                              : session_->Receive(into);
 }
@@ -107,7 +107,24 @@ void SocketStream::Watch(bool in, bool out) {
   if (!is_open() || (in == watches_in_ && out == watches_out_)) return;
   watches_in_ = in;
   watches_out_ = out;
-  poller_.Change(socket_, tag_, in, out);
+  poller_->Change(socket_, tag_, in, out);
+}
+
+void SocketStream::LeaveAdapter() {
+  if (is_open()) poller_->Remove(socket_);
+  poller_ = nullptr;
+  counters_ = nullptr;
+}
+
+void SocketStream::JoinAdapter(Poller& poller, uint64_t tag,
+                               TcpFabricCounters& counters) {
+  poller_ = &poller;
+  counters_ = &counters;
+  tag_ = tag;
+  watches_in_ = true;
+  watches_out_ = has_unsent() || has_unread();
+  if (!is_open()) return;
+  if (!poller_->Add(socket_, tag_, watches_in_, watches_out_).ok()) Close();
 }
 
 }  // namespace alpheus::fabric::tcp

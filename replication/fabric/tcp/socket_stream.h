@@ -49,12 +49,16 @@ class SocketStream final : public Stream {
   bool has_unread() const override;
   bool HasDrained(size_t received, size_t room) const override;
   void Watch(bool in, bool out) override;
+  void LeaveAdapter() override;
+  void JoinAdapter(Poller& poller, uint64_t tag,
+                   TcpFabricCounters& counters) override;
 
  private:
   Descriptor socket_;
-  Poller& poller_;
-  TcpFabricCounters& counters_;
-  const uint64_t tag_;
+  // Null between two adapters.
+  Poller* poller_;
+  TcpFabricCounters* counters_;
+  uint64_t tag_;
   const std::shared_ptr<const TlsSettings> settings_;
   std::unique_ptr<TlsSession> session_;  // null: not encrypted
   bool has_connected_;                   // TCP

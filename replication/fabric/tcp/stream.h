@@ -17,6 +17,8 @@
 
 namespace alpheus::fabric::tcp {
 
+struct TcpFabricCounters;  // options.h
+
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -75,6 +77,14 @@ class Stream {
   // Chooses what the adapter is to hear of: that bytes came (`in`), that there
   // is room for more (`out`).
   virtual void Watch(bool in, bool out) = 0;
+
+  // Takes a socket away from its adapter; has another one watch it under `tag`
+  // and count its calls. It is closed if it can't be watched. Nothing else may
+  // be called in between but Close and the destructor. Requires: it is a
+  // socket's stream (a lane stays with its trunk).
+  virtual void LeaveAdapter() = 0;
+  virtual void JoinAdapter(Poller& poller, uint64_t tag,
+                           TcpFabricCounters& counters) = 0;
 
  protected:
   Stream() = default;

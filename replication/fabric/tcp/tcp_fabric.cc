@@ -57,11 +57,18 @@ TcpFabric::TcpFabric(const TcpFabricOptions& options, const Clock& clock,
       buffer_(kBufferBytes),
       shared_{options_, regions_, poller_, counters_, buffer_, {}, {}},
       trunks_(shared_, *this) {
-  Lock lock(*this);
-  AskForTls(clock_.NowNanos());
+  {
+    Lock lock(*this);
+    AskForTls(clock_.NowNanos());
+  }
+  if (options_.exchange != nullptr) {
+    options_.exchange->Join(options_.adapter, poller_);
+  }
 }
 
-TcpFabric::~TcpFabric() = default;
+TcpFabric::~TcpFabric() {
+  if (options_.exchange != nullptr) options_.exchange->Leave(options_.adapter);
+}
 
 // --- Memory -----------------------------------------------------------------
 
@@ -178,6 +185,7 @@ bool TcpFabric::Advance(int64_t now, bool may_delay, bool has_room) {
   if (!is_tick && (is_handover || is_too_soon)) return moved;
   caller_sleeps_ = std::exchange(has_slept_, false);
   received_at_ = now;
+  moved |= TakeBrought(now);
   // No peer is taken for silent before everything that arrived was read.
   if (is_tick || !ReceiveWithoutAsking(now, &moved)) {
     moved |= ReceiveReady(now, is_tick ? kReadyAtTickMax : kReadyMax);
@@ -252,14 +260,66 @@ bool TcpFabric::ReceiveFrom(ConnectionId id, int64_t now) {
   const bool moved =
       Guard(connection, now, [&] { return connection.Receive(now); });
   MarkForSending(id);
-  if (auto start = connection.TakeTrunk()) {
+  if (auto departure = connection.TakeDeparture()) {
     const std::string peer = connection.peer();
     Erase(found);
-    trunks_.Begin(id, *std::move(start), peer, now);
+    Depart(id, *std::move(departure), peer, now);
     return true;
   }
   ForgetIfDead(id);
   return moved;
+}
+
+void TcpFabric::Depart(ConnectionId id, Connection::Departure departure,
+                       const std::string& peer, int64_t now) {
+  if (shared_.IsOwn(departure.group)) {  // a trunk, then
+    trunks_.Begin(id, std::move(departure), peer, now);
+    return;
+  }
+  const uint32_t adapter = AdapterOf(departure.group, shared_.adapters());
+  departure.stream->LeaveAdapter();
+  const absl::Status brought = WithinMemory([&] {
+    options_.exchange->Bring(
+        adapter, {std::move(departure.stream), peer, departure.group,
+                  departure.is_trunk, std::move(departure.bytes)});
+    return absl::OkStatus();
+  });
+  brought.IgnoreError();  // the socket is closed, and the peer comes again
+}
+
+bool TcpFabric::TakeBrought(int64_t now) {
+  const bool has_some = options_.exchange != nullptr &&
+                        options_.exchange->HasFor(options_.adapter);
+  if (!has_some) return false;
+  for (TravellingSocket& socket :
+       options_.exchange->TakeFor(options_.adapter)) {
+    ++counters_.brought;
+    MakeRoomForUnauthenticated();
+    const ConnectionId id = NewId();
+    socket.stream->JoinAdapter(poller_, id.value, counters_);
+    if (socket.is_trunk) {
+      trunks_.Begin(id,
+                    {std::move(socket.stream), socket.group,
+                     /*is_trunk=*/true, std::move(socket.bytes)},
+                    socket.peer, now);
+      continue;
+    }
+    const Deadline deadline = Deadline::AtNanos(now + options_.limits.retry_ns);
+    Connection& connection =
+        *connections_
+             .emplace(id, std::make_unique<Connection>(
+                              id, std::move(socket.stream), /*is_alone=*/true,
+                              std::move(socket.peer), &shared_, std::nullopt,
+                              deadline, now))
+             .first->second;
+    Guard(connection, now, [&] {
+      // The settings of its handshake may be older than this adapter's.
+      return connection.EndIfRevoked(now) || connection.Take(socket.bytes, now);
+    });
+    ReceiveFrom(id, now);
+  }
+  tick_at_ = 0;  // there are more deadlines
+  return true;
 }
 
 bool TcpFabric::ReceiveReady(int64_t now, size_t connections_max) {

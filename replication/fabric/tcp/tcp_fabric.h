@@ -37,6 +37,9 @@
 //         go on when these are replaced, but for those whose peer's certificate
 //         is revoked now: they break at the next turn that checks timers, a
 //         second later at most.
+//   TF12. Of several adapters that share an address, each has the connections
+//         of its groups alone (XCH1 of socket_exchange.h). A peer that asks at
+//         a lane for another one's is malformed.
 // Thread safety: all members concurrently.
 // References: docs/design/fabric.md#the-wire-of-the-adapter-over-tcp-version-1.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TCP_FABRIC_H_
@@ -119,6 +122,13 @@ class TcpFabric final : public Fabric, private Trunks::Connections {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Receives from up to so many connections that are ready (TF9).
   bool ReceiveReady(int64_t now, size_t connections_max)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes the sockets that other adapters have brought.
+  bool TakeBrought(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Begins a trunk here, or brings the socket to the adapter that has its
+  // group.
+  void Depart(ConnectionId id, Connection::Departure departure,
+              const std::string& peer, int64_t now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeRoomForUnauthenticated() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AcceptWaiting(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

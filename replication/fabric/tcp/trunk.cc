@@ -21,17 +21,56 @@ std::array<std::byte, 8> TwoWords(uint32_t first, uint32_t second) {
   return bytes;
 }
 
+std::array<std::byte, Trunk::kHelloBytes> Start(uint32_t says) {
+  std::array<std::byte, Trunk::kHelloBytes> bytes;
+  PutWord(uint64_t{kTrunkVersion} << 32 | kTrunkMagic, bytes.data());
+  PutWord(says, bytes.data() + sizeof(uint64_t));
+  return bytes;
+}
+
+std::optional<uint32_t> ReadStart(
+    std::span<const std::byte, Trunk::kHelloBytes> bytes) {
+  const uint64_t says = GetWord(bytes.data() + sizeof(uint64_t));
+  const bool is_good =
+      GetWord(bytes.data()) == (uint64_t{kTrunkVersion} << 32 | kTrunkMagic) &&
+      says <= kGroups;
+  if (!is_good) return std::nullopt;
+  return static_cast<uint32_t>(says);
+}
+
 }  // namespace
 
-std::array<std::byte, Trunk::kHelloBytes> Trunk::Hello() {
-  return TwoWords(kTrunkMagic, kTrunkVersion);
+// --- Start ------------------------------------------------------------------
+
+std::array<std::byte, Trunk::kHelloBytes> Trunk::Hello(uint32_t group) {
+  return Start(group);
+}
+
+std::array<std::byte, Trunk::kHelloBytes> Trunk::Answer(uint32_t adapters) {
+  return Start(adapters);
+}
+
+std::optional<uint32_t> Trunk::ReadHello(
+    std::span<const std::byte, kHelloBytes> bytes) {
+  const std::optional<uint32_t> group = ReadStart(bytes);
+  return group && *group < kGroups ? group : std::nullopt;
+}
+
+std::optional<uint32_t> Trunk::ReadAnswer(
+    std::span<const std::byte, kHelloBytes> bytes) {
+  const std::optional<uint32_t> adapters = ReadStart(bytes);
+  const bool is_good = adapters && *adapters > 0 && *adapters <= kGroups;
+  return is_good ? adapters : std::nullopt;
 }
 
 Trunk::Trunk(std::unique_ptr<Stream> stream, TlsSession::Side side,
-             std::string peer)
-    : stream_(std::move(stream)), side_(side), peer_(std::move(peer)) {
+             std::string peer, uint32_t group)
+    : stream_(std::move(stream)),
+      side_(side),
+      peer_(std::move(peer)),
+      group_(group) {
   if (!connects()) return;
-  const auto hello = Hello();
+  const auto hello = Hello(group);
   out_.assign(hello.begin(), hello.end());
   appended_ = out_.size();
 }
@@ -55,9 +94,38 @@ std::vector<ConnectionId> Trunk::connections() const {
   return all;
 }
 
-std::unique_ptr<Stream> Trunk::OpenLane(ConnectionId connection) {
-  lanes_.try_emplace(connection);
-  return std::make_unique<Lane>(shared_from_this(), connection);
+std::unique_ptr<Stream> Trunk::OpenLane(ConnectionId connection,
+                                        uint32_t group) {
+  auto lane = std::make_unique<Lane>(shared_from_this(), connection);
+  LaneState& state = lanes_[connection];
+  state.group = group;
+  state.lane = lane.get();
+  Hold(state);
+  return lane;
+}
+
+void Trunk::Hold(LaneState& state) const {
+  state.lane->is_held_ = !Carries(state.group);
+}
+
+std::vector<Trunk::HeldLane> Trunk::TakeHeld() {
+  std::vector<HeldLane> held;
+  for (auto& [connection, state] : lanes_) {
+    if (state.lane == nullptr || !state.lane->is_held_) continue;
+    held.push_back({connection, state.group});
+    Hold(state);
+  }
+  return held;
+}
+
+void Trunk::MoveLane(ConnectionId connection, Trunk& to) {
+  auto moving = lanes_.extract(connection);
+  LaneState& state = moving.mapped();
+  SetReadable(state, true);
+  std::erase(waiting_, connection);
+  state.lane->trunk_ = to.shared_from_this();
+  to.Hold(state);
+  to.lanes_.insert(std::move(moving));
 }
 
 std::unique_ptr<Stream> Trunk::AcceptLane(uint32_t number,
@@ -280,6 +348,13 @@ void Trunk::Watch() {
 
 bool Trunk::Take(std::span<const std::byte> bytes,
                  absl::FunctionRef<void(const Arrival&)> give) {
+  if (start_bytes_ < start_.size()) {
+    const size_t part = std::min(bytes.size(), start_.size() - start_bytes_);
+    std::copy_n(bytes.begin(), part, start_.begin() + start_bytes_);
+    start_bytes_ += part;
+    bytes = bytes.subspan(part);
+    if (start_bytes_ == start_.size() && !OnStart()) return false;
+  }
   while (!bytes.empty() && is_open()) {
     if (in_left_ == 0) {
       const size_t part =
@@ -302,6 +377,13 @@ bool Trunk::Take(std::span<const std::byte> bytes,
     give({.number = in_lane_, .connection = owner, .bytes = part});
   }
   return true;
+}
+
+bool Trunk::OnStart() {
+  if (!connects()) return ReadHello(start_) == group_;
+  const std::optional<uint32_t> adapters = ReadAnswer(start_);
+  adapters_ = adapters.value_or(0);
+  return adapters.has_value();
 }
 
 bool Trunk::OnFrame(absl::FunctionRef<void(const Arrival&)> give) {

@@ -7,8 +7,13 @@
 // all of them. Long messages are not copied for that: they leave from where
 // they are, behind what was gathered.
 //
-//   "ALPT", version | lane 1, 180 | 180 bytes | lane 2, 72 | 72 bytes | ...
-//                     frame         of lane 1   frame        of lane 2
+//   "ALPT", version, group | lane 1, 180 | 180 bytes | lane 2, 72 | ...
+//                            frame         of lane 1   frame
+//
+// A peer may have several adapters at one address, each for the connections of
+// its groups (socket_exchange.h). A trunk is with one of them. Its hello names
+// the group of its first lane, and the answer tells how many adapters there
+// are: so the side that connects learns which other groups the trunk carries.
 //
 // The side that connects opens lanes: it numbers them from 1 on, and the first
 // frame of a number opens the lane at the other side. A frame of 0 bytes ends
@@ -34,6 +39,9 @@
 //         moment (TF11 of tcp_fabric.h): the side that connects opens none by a
 //         trunk that has others, and the other side ends one whose peer these
 //         settings would not let in.
+//   TRK8. A lane sends nothing before it is known that the trunk carries its
+//         group. Until the answer has come it is held, but for lanes of the
+//         group that the hello names.
 // Thread safety: none; the adapter's lock guards it.
 // References: docs/design/fabric.md#trunks.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TRUNK_H_
@@ -45,16 +53,20 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "replication/fabric/fabric.h"
+#include "replication/fabric/tcp/socket_exchange.h"
 #include "replication/fabric/tcp/socket_stream.h"
 #include "replication/fabric/tcp/stream.h"
 
 namespace alpheus::fabric::tcp {
+
+class Lane;
 
 class Trunk : public std::enable_shared_from_this<Trunk> {
  public:
@@ -65,18 +77,40 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
   // many frames leave in one.
   static constexpr size_t kLongBytesMin = size_t{32} << 10;
   static constexpr size_t kLongFramesMax = 16;
-  static constexpr size_t kHelloBytes = 8;
+  static constexpr size_t kHelloBytes = 16;
   static constexpr size_t kFrameHeaderBytes = 8;
 
-  // What a trunk begins with.
-  static std::array<std::byte, kHelloBytes> Hello();
+  // Returns what a trunk begins with in the direction of the side that accepts:
+  // the group of the first lane.
+  static std::array<std::byte, kHelloBytes> Hello(uint32_t group = 0);
+  // Returns what it begins with in the other direction: how many adapters the
+  // side that accepts has.
+  static std::array<std::byte, kHelloBytes> Answer(uint32_t adapters);
+  // Returns the group that a hello names, or the number of an answer; nothing:
+  // these bytes are neither.
+  static std::optional<uint32_t> ReadHello(
+      std::span<const std::byte, kHelloBytes> bytes);
+  static std::optional<uint32_t> ReadAnswer(
+      std::span<const std::byte, kHelloBytes> bytes);
 
-  // `stream` connects, or its peer's hello was read from it.
-  Trunk(std::unique_ptr<Stream> stream, TlsSession::Side side,
-        std::string peer);
+  // `stream` connects, and `group` is that of the first lane; or it is
+  // accepted: then the peer's hello is the first that Take gets, and it was
+  // answered.
+  Trunk(std::unique_ptr<Stream> stream, TlsSession::Side side, std::string peer,
+        uint32_t group);
 
   const std::string& peer() const { return peer_; }
   bool connects() const { return side_ == TlsSession::Side::kConnects; }
+  uint32_t group() const { return group_; }
+  // Returns how many adapters the peer has; 0: it has not answered yet.
+  uint32_t adapters() const { return adapters_; }
+  // Returns whether connections of the group may travel here, as far as it is
+  // known. Requires: connects().
+  bool Carries(uint32_t group) const {
+    return group == group_ ||
+           (adapters_ > 0 &&
+            AdapterOf(group, adapters_) == AdapterOf(group_, adapters_));
+  }
   bool is_open() const { return stream_->is_open(); }
   bool is_ready() const { return stream_->is_ready(); }
   Stream& stream() const { return *stream_; }
@@ -84,8 +118,9 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
   // ---- Lanes
 
   // Returns a lane for `connection`, which gets its number when it first sends.
-  // Requires: connects(), HasRoomForLane().
-  std::unique_ptr<Stream> OpenLane(ConnectionId connection);
+  // It is held if the trunk may not carry the group (TRK8). Requires:
+  // connects(), HasRoomForLane().
+  std::unique_ptr<Stream> OpenLane(ConnectionId connection, uint32_t group);
   // Returns the lane that the peer opens. Requires: Take names it as new, now.
   std::unique_ptr<Stream> AcceptLane(uint32_t number, ConnectionId connection);
   // Ends the lane that the peer opens. Requires: as AcceptLane.
@@ -98,6 +133,16 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
   void Retire() { is_retired_ = true; }
   size_t lanes() const { return lanes_.size(); }
   std::vector<ConnectionId> connections() const;
+  // Lets the held lanes go that it carries, and returns them all: now that the
+  // answer has come the others must move.
+  struct HeldLane {
+    ConnectionId connection;
+    uint32_t group = 0;
+  };
+  std::vector<HeldLane> TakeHeld();
+  // Moves a lane that has sent nothing to another trunk; it is held there if
+  // that may not carry its group. Requires: `to`.HasRoomForLane().
+  void MoveLane(ConnectionId connection, Trunk& to);
 
   // ---- Bytes
 
@@ -139,6 +184,8 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
 
   struct LaneState {
     uint32_t number = 0;      // 0: it has none yet
+    uint32_t group = 0;       // of a lane that this side opened
+    Lane* lane = nullptr;     // of such a lane
     bool has_ended = false;   // this side said so
     bool is_readable = true;  // TRK5
     bool has_heard = false;   // bytes came
@@ -168,11 +215,17 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
     return state.end_position > sent_;
   }
   void SetReadable(LaneState& state, bool is_readable);
+  void Hold(LaneState& state) const;
   bool OnFrame(absl::FunctionRef<void(const Arrival&)> give);
+  // Takes the first bytes of the peer. Returns false if they are no hello, or
+  // no answer.
+  bool OnStart();
 
   const std::unique_ptr<Stream> stream_;
   const TlsSession::Side side_;
   const std::string peer_;
+  uint32_t group_ = 0;     // of the first lane
+  uint32_t adapters_ = 0;  // of the peer; 0: not known
   bool is_retired_ = false;
 
   std::map<ConnectionId, LaneState> lanes_;
@@ -190,7 +243,9 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
   std::deque<ConnectionId> waiting_;
   ConnectionId next_;  // who sends now, since it has waited longest; 0: nobody
 
-  // The frame that is coming in.
+  // What the peer begins with; then the frame that is coming in.
+  std::array<std::byte, kHelloBytes> start_{};
+  size_t start_bytes_ = 0;
   std::array<std::byte, kFrameHeaderBytes> header_{};
   size_t header_bytes_ = 0;
   uint32_t in_lane_ = 0;

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "log/base/status_macros.h"
 #include "log/base/within_memory.h"
+#include "replication/fabric/tcp/socket_exchange.h"
 #include "replication/fabric/tcp/socket_stream.h"
 
 namespace alpheus::fabric::tcp {
@@ -22,39 +24,66 @@ constexpr size_t kTurnBytesOfTrunk = size_t{1} << 20;
 
 // --- Connections ------------------------------------------------------------
 
+absl::StatusOr<Trunks::States::iterator> Trunks::BeginTo(
+    std::string_view address, uint32_t group, int64_t now) {
+  absl::StatusOr<Descriptor> socket =
+      StartConnect(address, shared_.options.source_host);
+  if (absl::IsInvalidArgument(socket.status())) return socket.status();
+  // A failure at once is reported as kUnreachable, like a later one.
+  const ConnectionId id = connections_.NewId();
+  auto stream = std::make_unique<SocketStream>(
+      socket.ok() ? *std::move(socket) : Descriptor(), shared_.tls,
+      Side::kConnects, shared_.poller, id.value, shared_.counters);
+  auto trunk = std::make_shared<Trunk>(std::move(stream), Side::kConnects,
+                                       std::string(address), group);
+  return trunks_
+      .emplace(id, State{.trunk = std::move(trunk),
+                         .tls = shared_.tls,
+                         .deadline = now + shared_.options.limits.retry_ns,
+                         .is_authenticated = true})
+      .first;
+}
+
+absl::StatusOr<Trunks::States::iterator> Trunks::TrunkFor(
+    std::string_view address, uint32_t group, int64_t now) {
+  const auto leads_there = [address](const Trunk& trunk) {
+    return trunk.connects() && trunk.peer() == address;
+  };
+  uint32_t adapters = 0;  // as the youngest trunk knows it
+  for (const auto& [id, state] : trunks_) {
+    const Trunk& trunk = *state.trunk;
+    if (leads_there(trunk) && trunk.adapters() > 0) adapters = trunk.adapters();
+  }
+  // Without an answer it may carry any group, or, if other trunks have heard
+  // one, those that it should.
+  const auto may_carry = [&](const Trunk& trunk) {
+    return trunk.adapters() == 0 &&
+           (adapters == 0 ||
+            AdapterOf(group, adapters) == AdapterOf(trunk.group(), adapters));
+  };
+  auto found = trunks_.end();
+  for (auto one = trunks_.begin(); one != trunks_.end(); ++one) {
+    const Trunk& trunk = *one->second.trunk;
+    const bool is_current = one->second.tls == shared_.tls;  // TRK7
+    if (!leads_there(trunk) || !is_current || !trunk.HasRoomForLane()) continue;
+    if (trunk.Carries(group)) return one;
+    if (may_carry(trunk)) found = one;
+  }
+  if (found != trunks_.end()) return found;
+  return BeginTo(address, group, now);
+}
+
 absl::StatusOr<ConnectionId> Trunks::Connect(std::string_view address,
                                              std::string_view private_data,
                                              Deadline deadline, int64_t now) {
-  auto own = std::ranges::find_if(trunks_, [&](const auto& entry) {
-    const Trunk& trunk = *entry.second.trunk;
-    const bool is_current = entry.second.tls == shared_.tls;  // TRK7
-    return trunk.connects() && trunk.peer() == address && is_current &&
-           trunk.HasRoomForLane();
-  });
-  if (own == trunks_.end()) {
-    absl::StatusOr<Descriptor> socket =
-        StartConnect(address, shared_.options.source_host);
-    if (absl::IsInvalidArgument(socket.status())) return socket.status();
-    // A failure at once is reported as kUnreachable, like a later one.
-    const ConnectionId id = connections_.NewId();
-    auto stream = std::make_unique<SocketStream>(
-        socket.ok() ? *std::move(socket) : Descriptor(), shared_.tls,
-        Side::kConnects, shared_.poller, id.value, shared_.counters);
-    auto trunk = std::make_shared<Trunk>(std::move(stream), Side::kConnects,
-                                         std::string(address));
-    own = trunks_
-              .emplace(id,
-                       State{.trunk = std::move(trunk),
-                             .tls = shared_.tls,
-                             .deadline = now + shared_.options.limits.retry_ns,
-                             .is_authenticated = true})
-              .first;
-  }
+  const uint32_t group = shared_.GroupOf(private_data).value_or(0);
+  ALPHEUS_ASSIGN_OR_RETURN(const auto own, TrunkFor(address, group, now));
   State& state = own->second;
   const ConnectionId id = connections_.NewId();
   trunk_of_[id] = own->first;
-  connections_.AddLane(id, state.trunk->OpenLane(id), state.trunk->peer(),
-                       std::string(private_data), deadline);
+  connections_.AddLane(id, state.trunk->OpenLane(id, group),
+                       state.trunk->peer(), std::string(private_data),
+                       deadline);
   if (!state.was_ready) return id;
   state.deadline = kNoDeadline;
   connections_.OnReady(id, now);
@@ -62,10 +91,17 @@ absl::StatusOr<ConnectionId> Trunks::Connect(std::string_view address,
   return id;
 }
 
-void Trunks::Begin(ConnectionId id, Connection::TrunkStart start,
+void Trunks::Begin(ConnectionId id, Connection::Departure start,
                    const std::string& peer, int64_t now) {
-  trunks_.emplace(id, State{.trunk = std::make_shared<Trunk>(
-                                std::move(start.stream), Side::kAccepts, peer),
+  const auto trunk = std::make_shared<Trunk>(std::move(start.stream),
+                                             Side::kAccepts, peer, start.group);
+  // Another adapter's settings may have been older.
+  if (shared_.tls != nullptr && trunk->stream().FailIfRevoked(*shared_.tls)) {
+    NoteRejected(*trunk, UnauthenticatedEnd::kNotTrusted,
+                 trunk->stream().failure());
+    return;
+  }
+  trunks_.emplace(id, State{.trunk = trunk,
                             .deadline = now + shared_.options.limits.retry_ns,
                             .was_ready = true});
   Guard(id, now, [&] {
@@ -166,12 +202,40 @@ bool Trunks::Take(ConnectionId id, std::span<const std::byte> bytes,
   const auto give = [&](const Trunk::Arrival& arrival) {
     *moved |= OnArrival(id, arrival, now);
   };
+  const bool awaited_answer = trunk->connects() && trunk->adapters() == 0;
   const bool is_good = trunk->Take(bytes, give);
   if (!Has(id)) return false;
-  if (is_good) return true;
+  if (is_good) {
+    if (awaited_answer && trunk->adapters() > 0) OnAnswer(trunk, now);
+    return true;
+  }
   NoteRejected(*trunk, UnauthenticatedEnd::kNotUnderstood, "");
   End(id, now);
   return false;
+}
+
+void Trunks::OnAnswer(const std::shared_ptr<Trunk>& trunk, int64_t now) {
+  for (const Trunk::HeldLane& held : trunk->TakeHeld()) {
+    const auto of = trunk_of_.find(held.connection);
+    if (of == trunk_of_.end()) continue;  // it has ended meanwhile
+    if (trunk->Carries(held.group)) {
+      connections_.OnReady(held.connection, now);
+      continue;
+    }
+    const ConnectionId before = of->second;
+    const auto own = TrunkFor(trunk->peer(), held.group, now);
+    if (!own.ok() || !(*own)->second.trunk->is_open()) {
+      connections_.OnEnd(held.connection, now);
+      continue;
+    }
+    State& state = (*own)->second;
+    trunk->MoveLane(held.connection, *state.trunk);
+    of->second = (*own)->first;
+    if (trunk->lanes() == 0) trunks_.at(before).deadline = now;
+    if (!state.was_ready) continue;
+    state.deadline = kNoDeadline;
+    connections_.OnReady(held.connection, now);
+  }
 }
 
 bool Trunks::OnArrival(ConnectionId id, const Trunk::Arrival& arrival,

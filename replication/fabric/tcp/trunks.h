@@ -7,7 +7,7 @@
 // through an interface, since the adapter has those with sockets of their own,
 // too.
 //
-// Invariants: TRK1 to TRK7 of trunk.h.
+// Invariants: TRK1 to TRK8 of trunk.h.
 // Thread safety: none; the adapter's lock guards it.
 // References: docs/design/fabric.md#trunks.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_TRUNKS_H_
@@ -75,7 +75,7 @@ class Trunks {
                                        Deadline deadline, int64_t now);
   // Begins a trunk on an accepted socket, which keeps the number under which it
   // is watched.
-  void Begin(ConnectionId id, Connection::TrunkStart start,
+  void Begin(ConnectionId id, Connection::Departure start,
              const std::string& peer, int64_t now);
   bool HasLane(ConnectionId connection) const {
     return trunk_of_.contains(connection);
@@ -130,6 +130,15 @@ class Trunks {
   // Runs `work` for a trunk, which ends where memory runs out.
   void Guard(ConnectionId id, int64_t now, absl::FunctionRef<void()> work);
   bool ReceiveSome(ConnectionId id, int64_t now);
+  // Return the trunk to the address for a connection of the group, which may
+  // have to wait there until the peer has answered (TRK8). TrunkFor begins one
+  // if there is none. Errors: InvalidArgument (not an address).
+  absl::StatusOr<States::iterator> TrunkFor(std::string_view address,
+                                            uint32_t group, int64_t now);
+  absl::StatusOr<States::iterator> BeginTo(std::string_view address,
+                                           uint32_t group, int64_t now);
+  // Has the lanes go on that waited for the answer.
+  void OnAnswer(const std::shared_ptr<Trunk>& trunk, int64_t now);
   // Returns true if it is ready now.
   bool MakeReady(ConnectionId id, State& state, int64_t now);
   bool Take(ConnectionId id, std::span<const std::byte> bytes, int64_t now,

@@ -135,7 +135,7 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
           "connections-per-second", "messages", "followers-max", "heartbeat-ms",
           "listen", "metrics", "metrics-public", "platform", "priority",
           "scrub-bytes-per-second", "scrub-interval-seconds", "serve",
-          "silence-ms", "silence-ms-max", "stand", "tls-certificate",
+          "silence-ms", "silence-ms-max", "stand", "tls-certificate", "threads",
           "tls-client-ca", "tls-key", "tokens", "unopened-max", "unproved-max",
           "waiting-max", "yield-turns"));
   const CandidateOptions candidate;
@@ -161,6 +161,7 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
            {"connections-per-second", connections.per_second}}) {
     EXPECT_EQ(sample.at(key).value, absl::StrCat(limit)) << key;
   }
+  EXPECT_EQ(sample.at("threads").value, absl::StrCat(NodeOptions().threads));
   EXPECT_EQ(sample.at("yield-turns").value,
             absl::StrCat(NodeOptions().yield_turns));
   EXPECT_EQ(sample.at("scrub-bytes-per-second").value,

@@ -34,6 +34,7 @@ using fabric::tcp::kWireHeaderBytes;
 using fabric::tcp::Trunk;
 using fabric::tcp::WireHeader;
 using fabric::tcp::WireOpcode;
+using ::testing::ElementsAreArray;
 using Kind = fabric::ConnectionEvent::Kind;
 
 class TrunkTest : public TcpFabricTest {
@@ -64,7 +65,9 @@ class TrunkTest : public TcpFabricTest {
   // A peer that is no adapter, whose bytes begin a trunk.
   Descriptor BeginRaw() {
     Descriptor raw = ConnectRaw();
-    SendRaw(raw, Trunk::Hello());
+    SendRaw(raw, Trunk::Hello(/*group=*/0));
+    EXPECT_THAT(ReceiveRaw(raw, Trunk::kHelloBytes),
+                ElementsAreArray(Trunk::Answer(/*adapters=*/1)));
     return raw;
   }
   // Opens a lane over it; returns host 1's end.
@@ -91,6 +94,28 @@ class TrunkTest : public TcpFabricTest {
   }
   uint64_t Rejected() { return fabric(1).counters().rejected; }
 };
+
+// ---- What it begins with
+
+// The format (docs/design/fabric.md#trunks).
+TEST_F(TrunkTest, HelloAndAnswerAreTheseBytes) {
+  const auto bytes = [](std::initializer_list<int> values) {
+    std::vector<std::byte> all;
+    for (const int value : values) all.push_back(static_cast<std::byte>(value));
+    return all;
+  };
+  EXPECT_THAT(Trunk::Hello(/*group=*/200),
+              ElementsAreArray(bytes({'A', 'L', 'P', 'T', 1, 0, 0, 0,  //
+                                      200, 0, 0, 0, 0, 0, 0, 0})));
+  EXPECT_THAT(Trunk::Answer(/*adapters=*/256),
+              ElementsAreArray(bytes({'A', 'L', 'P', 'T', 1, 0, 0, 0,  //
+                                      0, 1, 0, 0, 0, 0, 0, 0})));
+  EXPECT_EQ(Trunk::ReadHello(Trunk::Hello(255)), 255U);
+  EXPECT_EQ(Trunk::ReadHello(Trunk::Hello(256)), std::nullopt);
+  EXPECT_EQ(Trunk::ReadAnswer(Trunk::Answer(256)), 256U);
+  EXPECT_EQ(Trunk::ReadAnswer(Trunk::Answer(257)), std::nullopt);
+  EXPECT_EQ(Trunk::ReadAnswer(Trunk::Answer(0)), std::nullopt);
+}
 
 // ---- What is shared
 
@@ -550,6 +575,9 @@ class MeasuredStream final : public fabric::tcp::Stream {
     return true;
   }
   void Watch(bool in, bool /*out*/) override { watches_in = in; }
+  void LeaveAdapter() override {}
+  void JoinAdapter(fabric::tcp::Poller& /*poller*/, uint64_t /*tag*/,
+                   fabric::tcp::TcpFabricCounters& /*counters*/) override {}
 
   size_t takes = 0;  // the kernel
   size_t holds = 0;
@@ -572,7 +600,8 @@ class TrunkAloneTest : public ::testing::Test {
   std::shared_ptr<Trunk> Make(fabric::tcp::TlsSession::Side side) {
     auto stream = std::make_unique<MeasuredStream>();
     stream_ = stream.get();
-    return std::make_shared<Trunk>(std::move(stream), side, "peer");
+    return std::make_shared<Trunk>(std::move(stream), side, "peer",
+                                   /*group=*/0);
   }
   static size_t Send(fabric::tcp::Stream& lane, size_t bytes) {
     std::vector<std::byte> some(bytes);
@@ -586,6 +615,7 @@ class TrunkAloneTest : public ::testing::Test {
 // TRK3. A peer opens lanes and ends them, and takes nothing.
 TEST_F(TrunkAloneTest, NothingIsReadWhileEndsOfLanesTakeTheRoom) {
   const auto trunk = Make(fabric::tcp::TlsSession::Side::kAccepts);
+  ASSERT_TRUE(trunk->Take(Trunk::Hello(), [](const Trunk::Arrival&) {}));
   constexpr uint32_t kLanes = 4 * Trunk::kUnsentBytesMax / 8;
   uint32_t lane = 0;
   while (lane < kLanes && trunk->MayBeRead()) {
@@ -607,8 +637,8 @@ TEST_F(TrunkAloneTest, NothingIsReadWhileEndsOfLanesTakeTheRoom) {
 // TRK3. Lanes that send by turns, while the kernel takes a little now and then.
 TEST_F(TrunkAloneTest, SendersAreNamedOnce) {
   const auto trunk = Make(fabric::tcp::TlsSession::Side::kConnects);
-  const auto one = trunk->OpenLane(ConnectionId(1));
-  auto other = trunk->OpenLane(ConnectionId(2));
+  const auto one = trunk->OpenLane(ConnectionId(1), 0);
+  auto other = trunk->OpenLane(ConnectionId(2), 0);
   for (int i = 0; i < 100; ++i) {
     EXPECT_EQ(Send(*one, 64), 64U);
     EXPECT_EQ(Send(*other, 64), 64U);
@@ -628,8 +658,8 @@ TEST_F(TrunkAloneTest, SendersAreNamedOnce) {
 // LVT3: bytes of others that wait say nothing about a lane that sends none.
 TEST_F(TrunkAloneTest, LaneThatSentNothingHasNothingUnsent) {
   const auto trunk = Make(fabric::tcp::TlsSession::Side::kConnects);
-  const auto one = trunk->OpenLane(ConnectionId(1));
-  const auto other = trunk->OpenLane(ConnectionId(2));
+  const auto one = trunk->OpenLane(ConnectionId(1), 0);
+  const auto other = trunk->OpenLane(ConnectionId(2), 0);
   EXPECT_EQ(Send(*one, 64), 64U);
   EXPECT_FALSE(trunk->Flush());  // TLS has it, the kernel has not
   EXPECT_TRUE(one->has_unsent());
@@ -643,8 +673,8 @@ TEST_F(TrunkAloneTest, LaneThatSentNothingHasNothingUnsent) {
 TEST_F(TrunkAloneTest, ThoseThatWaitLongestComeFirst) {
   const auto trunk = Make(fabric::tcp::TlsSession::Side::kConnects);
   const std::unique_ptr<fabric::tcp::Stream> lanes[] = {
-      trunk->OpenLane(ConnectionId(1)), trunk->OpenLane(ConnectionId(2)),
-      trunk->OpenLane(ConnectionId(3))};
+      trunk->OpenLane(ConnectionId(1), 0), trunk->OpenLane(ConnectionId(2), 0),
+      trunk->OpenLane(ConnectionId(3), 0)};
   constexpr size_t kLong = 100'000;
   EXPECT_EQ(Send(*lanes[2], 64), 64U);
   EXPECT_FALSE(trunk->Flush());  // the kernel takes nothing
@@ -679,8 +709,8 @@ TEST_F(TrunkAloneTest, LongMessagesArriveWholeHoweverTheSocketTakesThem) {
     const auto trunk = Make(fabric::tcp::TlsSession::Side::kConnects);
     stream_->part = part;
     stream_->takes = std::numeric_limits<size_t>::max();
-    const auto one = trunk->OpenLane(ConnectionId(1));
-    const auto other = trunk->OpenLane(ConnectionId(2));
+    const auto one = trunk->OpenLane(ConnectionId(1), 0);
+    const auto other = trunk->OpenLane(ConnectionId(2), 0);
     EXPECT_EQ(Send(*other, 64), 64U);
     std::vector<std::byte> bytes(kLong);
     for (size_t i = 0; i < bytes.size(); ++i) {
@@ -712,7 +742,7 @@ TEST_F(TrunkAloneTest, LongMessagesArriveWholeHoweverTheSocketTakesThem) {
       auto& all = arrived[arrival.number];
       all.insert(all.end(), arrival.bytes.begin(), arrival.bytes.end());
     };
-    ASSERT_TRUE(there->Take(std::span(seen).subspan(Trunk::kHelloBytes), take));
+    ASSERT_TRUE(there->Take(seen, take));
     EXPECT_EQ(arrived[1].size(), 128U);
     EXPECT_EQ(arrived[2], bytes);
   }
