@@ -480,6 +480,7 @@ TEST_F(TrunkTest, NothingOfATrunkThatMadeRoomForItsOwnLaneIsTaken) {
     }
     const uint64_t before = Rejected();
     SendRaw(oldest, bytes);
+    if (begins_with_it) ReceiveRaw(oldest, Trunk::kHelloBytes);  // the answer
     ExpectClosed(oldest);
     EXPECT_EQ(Rejected(), before + 1);
     more.clear();
