@@ -690,9 +690,9 @@ TEST_F(TrunkAloneTest, LongMessagesArriveWholeHoweverTheSocketTakesThem) {
       // Two pieces, as of a header and a payload.
       const auto rest = std::span(bytes).subspan(sent);
       const auto first = rest.first(std::min<size_t>(rest.size(), 48));
-      iovec pieces[] = {{first.data(), first.size()},
-                        {rest.data() + first.size(),
-                         rest.size() - first.size()}};
+      iovec pieces[] = {
+          {first.data(), first.size()},
+          {rest.data() + first.size(), rest.size() - first.size()}};
       sent += one->Send(pieces).bytes;
       trunk->Flush();
       trunk->LetNextSend([](ConnectionId) { return true; });
@@ -712,8 +712,7 @@ TEST_F(TrunkAloneTest, LongMessagesArriveWholeHoweverTheSocketTakesThem) {
       auto& all = arrived[arrival.number];
       all.insert(all.end(), arrival.bytes.begin(), arrival.bytes.end());
     };
-    ASSERT_TRUE(
-        there->Take(std::span(seen).subspan(Trunk::kHelloBytes), take));
+    ASSERT_TRUE(there->Take(std::span(seen).subspan(Trunk::kHelloBytes), take));
     EXPECT_EQ(arrived[1].size(), 128U);
     EXPECT_EQ(arrived[2], bytes);
   }
