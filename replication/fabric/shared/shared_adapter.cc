@@ -56,6 +56,8 @@ class SharedAdapter::Share final : public Fabric {
   friend class SharedAdapter;
 
   Fabric& adapter() const { return *hub_->adapter_; }
+  // Tells clang that the hub, which calls it, holds its lock.
+  void NoteLocked() const ABSL_ASSERT_EXCLUSIVE_LOCK(hub_->mutex_) {}
   // Returns true if the thread of another share will post soon.
   bool ExpectsOthers() const {
     const int self = is_expected_.load(std::memory_order_relaxed) ? 1 : 0;
@@ -199,17 +201,16 @@ void SharedAdapter::Share::Forget(ConnectionId connection) {
 
 size_t SharedAdapter::Share::Poll(std::span<Completion> completions,
                                   std::vector<ConnectionEvent>* events) {
-  SharedAdapter& hub = *hub_;
   if (completions.empty()) {
-    hub.HandOver();
+    hub_->HandOver();
   } else if (!has_news_.load(std::memory_order_acquire)) {
     const bool leaves_turn =
         ExpectsOthers() &&
         !has_left_turn_.exchange(true, std::memory_order_relaxed);
-    if (!leaves_turn) hub.TryTurns();
+    if (!leaves_turn) hub_->TryTurns();
   }
   if (!has_news_.load(std::memory_order_acquire)) return 0;
-  const MutexLock lock(hub.mutex_);
+  const MutexLock lock(hub_->mutex_);
   events->insert(events->end(), events_.begin(), events_.end());
   events_.clear();
   const size_t count = std::min(completions.size(), completions_.size());
@@ -327,8 +328,10 @@ void SharedAdapter::Give(std::span<const Completion> completions,
   for (const Completion& one : completions) {
     const auto owner = owners_.find(one.connection);
     if (owner == owners_.end()) continue;
-    owner->second->completions_.push_back(one);
-    NoteNews(*owner->second, to_wake);
+    Share& share = *owner->second;
+    share.NoteLocked();
+    share.completions_.push_back(one);
+    NoteNews(share, to_wake);
   }
 }
 
@@ -345,12 +348,15 @@ void SharedAdapter::Give(std::span<const ConnectionEvent> events,
     }
     const auto owner = owners_.find(one.connection);
     if (owner == owners_.end()) continue;
-    owner->second->events_.push_back(one);
-    NoteNews(*owner->second, to_wake);
+    Share& share = *owner->second;
+    share.NoteLocked();
+    share.events_.push_back(one);
+    NoteNews(share, to_wake);
   }
 }
 
 void SharedAdapter::NoteNews(Share& share, Words* to_wake) {
+  share.NoteLocked();
   if (share.has_news_.exchange(true, std::memory_order_release)) return;
   if (share.sleeping_ > 0) {
     Expect(share);
@@ -395,6 +401,7 @@ void SharedAdapter::KeepWatch(Share& share, uint64_t wakes, Deadline deadline) {
     bool waits = false;
     {
       const MutexLock lock(mutex_);
+      share.NoteLocked();
       waits = !share.HasReason(wakes);
       watcher_waits_ = waits;
     }
@@ -410,6 +417,7 @@ void SharedAdapter::KeepWatch(Share& share, uint64_t wakes, Deadline deadline) {
     }
     {
       const MutexLock lock(mutex_);
+      share.NoteLocked();
       goes_on =
           !share.HasReason(wakes) && !deadline.HasPassed(clock_.NowNanos());
       if (!goes_on) {
@@ -427,10 +435,10 @@ void SharedAdapter::PassOn() {
     const MutexLock lock(mutex_);
     if (watcher_ != nullptr) return;
     // Those that have news, or were woken, come back by themselves.
-    const auto next = std::ranges::find_if(
-        shares_, [this](const Share* share) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-          return share->sleeping_ > 0 && !share->has_news_.load();
-        });
+    const auto next = std::ranges::find_if(shares_, [](const Share* share) {
+      share->NoteLocked();
+      return share->sleeping_ > 0 && !share->has_news_.load();
+    });
     if (next == shares_.end()) return;
     word = (*next)->word_;
     word->fetch_add(1, std::memory_order_relaxed);
