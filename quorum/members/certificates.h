@@ -22,7 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-// Types of libcrypto: a certificate, a key, a time.
+// A certificate, a key and a time of libcrypto.
 struct x509_st;
 struct evp_pkey_st;
 struct asn1_string_st;
