@@ -220,7 +220,7 @@ size_t Trunk::SendLong(LaneState& state, std::span<const iovec> from) {
     size_t pieces_end = 0;
   };
   const size_t queued = unsent();
-  absl::InlinedVector<iovec, 128> pieces;
+  absl::InlinedVector<iovec, 256> pieces;
   if (queued > 0) pieces.push_back({out_.data() + out_sent_, queued});
   size_t at_piece = pieces.size();
   size_t bytes = 0;

@@ -152,13 +152,15 @@ TEST_F(TrunkTest, WorkOfAllLeavesInOneCall) {
 
 // ---- Ends
 
-// TRK2, FB5.
+// TRK2, FB5. The end is said: it is no silence.
 TEST_F(TrunkTest, LaneThatIsClosedLeavesTheOthersAlone) {
   const Ends first = ConnectAgain();
   const Ends second = ConnectAgain();
+  const int64_t before = world_.NowNanos();
   ASSERT_TRUE(fabric(1).Close(first.there).ok());
   const auto event = Await(0, Kind::kDisconnected);
   ASSERT_TRUE(event);
+  EXPECT_LT(world_.NowNanos() - before, world_.options().limits.retry_ns);
   EXPECT_EQ(event->connection, first.here);
   ASSERT_TRUE(fabric(0).Close(first.here).ok());
   at_[0] = second.here;
@@ -218,7 +220,8 @@ TEST_F(TrunkTest, EndOfTheSocketIsTheEndOfAllLanes) {
   EXPECT_TRUE(Await(1, Kind::kDisconnected));
 }
 
-// TRK6. A lane that ends before anything came by it.
+// TRK6. A lane that ends before anything came by it. Another one is still
+// there.
 TEST_F(TrunkTest, ConnectionAfterOneThatWasEndedUnansweredGetsASocketOfItsOwn) {
   const auto peer = fabric::tcp::ListenOn("127.0.0.3:0");
   ASSERT_TRUE(peer.ok()) << peer.status();
@@ -229,8 +232,11 @@ TEST_F(TrunkTest, ConnectionAfterOneThatWasEndedUnansweredGetsASocketOfItsOwn) {
     raw = fabric::tcp::AcceptOne(peer->socket).socket;
     return raw.is_open();
   }));
-  ReceiveRaw(raw, Trunk::kHelloBytes + Trunk::kFrameHeaderBytes +
-                      kWireHeaderBytes + fabric::tcp::kWireHelloBytes);
+  const auto other = fabric(0).Connect(peer->address, "", Deadline());
+  ASSERT_TRUE(other.ok()) << other.status();
+  constexpr size_t kHello = Trunk::kFrameHeaderBytes + kWireHeaderBytes +
+                            fabric::tcp::kWireHelloBytes;
+  ReceiveRaw(raw, Trunk::kHelloBytes + 2 * kHello);
   SendRaw(raw, Frame(1, {}));
   const auto event = Await(0, Kind::kUnreachable);
   ASSERT_TRUE(event);
@@ -612,6 +618,20 @@ class TrunkAloneTest : public ::testing::Test {
 
   MeasuredStream* stream_ = nullptr;
 };
+
+// TRK4.
+TEST_F(TrunkAloneTest, NothingIsTakenAfterTheEnd) {
+  const auto trunk = Make(fabric::tcp::TlsSession::Side::kAccepts);
+  std::vector<std::byte> bytes = Frame(1, 8);
+  const auto more = Frame(2, 8);
+  bytes.insert(bytes.end(), more.begin(), more.end());
+  int arrivals = 0;
+  EXPECT_TRUE(trunk->Take(bytes, [&](const Trunk::Arrival& /*arrival*/) {
+    ++arrivals;
+    trunk->End();
+  }));
+  EXPECT_EQ(arrivals, 1);
+}
 
 // TRK3. A peer opens lanes and ends them, and takes nothing.
 TEST_F(TrunkAloneTest, NothingIsReadWhileEndsOfLanesTakeTheRoom) {
