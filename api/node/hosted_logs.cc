@@ -130,8 +130,8 @@ absl::Status HostedLogs::FindFiles() {
           ": a blank device: no replica yet; `alpheus format --cluster ",
           options_.cluster_file, " --log ", log_name,
           " --size 0` makes one, or `alpheus replace --cluster ",
-          options_.cluster_file, " --log ", log_name, " --node ", options_.node.value,
-          "` in the place of one that was lost");
+          options_.cluster_file, " --log ", log_name, " --node ",
+          options_.node.value, "` in the place of one that was lost");
     }
     if (why.empty()) {
       files_[log_name].recheck_at = Clock::Real().NowNanos();
@@ -152,7 +152,7 @@ bool HostedLogs::HasDirectoryChanged() {
 }
 
 bool HostedLogs::IsReplaced(const std::string& log_name,
-                      const HostedFile& hosted) const {
+                            const HostedFile& hosted) const {
   return hosted.file != nullptr && InodeOf(PathOf(log_name)) != hosted.inode;
 }
 
@@ -167,8 +167,8 @@ absl::StatusOr<std::unique_ptr<recovery::ServedLog>> HostedLogs::Open(
     hosted.suspect = false;
   }
   if (hosted.file == nullptr) {
-    auto opened = ReplicaFile::Open(
-        PathOf(log_name), {.fabric = fabric_, .sync = options_.sync});
+    auto opened = ReplicaFile::Open(PathOf(log_name),
+                                    {.fabric = fabric_, .sync = options_.sync});
     if (absl::IsFailedPrecondition(opened.status())) {
       return absl::FailedPreconditionError(
           absl::StrCat(PathOf(log_name),
@@ -235,8 +235,8 @@ void HostedLogs::TryToServe(const std::string& log_name) {
         absl::StrCat("log ", log_name, ": not served: ", status.message()));
   }
   if (status == std::exchange(hosted.why, status)) return;
-  hosted.why_not_own = WhyNotOwn(PathOf(log_name), options_.cluster_id,
-                                 log_name, options_.node);
+  hosted.why_not_own =
+      WhyNotOwn(PathOf(log_name), options_.cluster_id, log_name, options_.node);
 }
 
 // Reports once; a shadow is made each time that the file is taken back.
@@ -320,9 +320,8 @@ absl::StatusOr<std::unique_ptr<recovery::ServedLog>> HostedLogs::RemoveRecords(
   if (has_records && !is_device) {
     ALPHEUS_ASSIGN_OR_RETURN(
         std::unique_ptr<ReplicaFile> left,
-        ReplicaFile::CreateRemoved(
-            PathOf(log_name), state.superline,
-            {.fabric = fabric_, .sync = options_.sync}));
+        ReplicaFile::CreateRemoved(PathOf(log_name), state.superline,
+                                   {.fabric = fabric_, .sync = options_.sync}));
     hosted.file = std::move(left);
     hosted.inode = InodeOf(PathOf(log_name));
     options_.say(absl::StrCat("log ", log_name, ": deleted; the records in ",
@@ -378,7 +377,7 @@ void HostedLogs::RecheckNow(Uuid log_id) {
 
 // A primary that took it installed an epoch, however briefly it ran.
 bool HostedLogs::WasTaken(const std::string& log_name,
-                    const HostedFile& hosted) const {
+                          const HostedFile& hosted) const {
   const absl::StatusOr<Region> region =
       Region::OpenForReading(PathOf(log_name));
   if (!region.ok()) return false;
@@ -506,8 +505,8 @@ void HostedLogs::CloseLost(const std::string& log_name, HostedFile& hosted) {
   options_.say(absl::StrCat(
       "log ", log_name, ": not served: ", hosted.why.message(),
       ". Do not put an older copy in its place: `alpheus replace --cluster ",
-      options_.cluster_file, " --node ", options_.node.value, " --log ", log_name,
-      "` makes the replica again from the others"));
+      options_.cluster_file, " --node ", options_.node.value, " --log ",
+      log_name, "` makes the replica again from the others"));
 }
 
 void HostedLogs::CloseFailed() {

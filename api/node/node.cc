@@ -162,9 +162,9 @@ absl::StatusOr<std::string> Node::OwnAddress() const {
 
 absl::StatusOr<uint32_t> Node::Threads() const {
   if (options_.threads > kNodeThreadsMax) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("threads ", options_.threads, ": a node has at most ",
-                     kNodeThreadsMax));
+    return absl::InvalidArgumentError(absl::StrCat("threads ", options_.threads,
+                                                   ": a node has at most ",
+                                                   kNodeThreadsMax));
   }
   // Several adapters with RDMA have no address in common.
   if (cluster_.fabric == quorum::ClusterFabric::kVerbs) return 1;
@@ -322,8 +322,8 @@ absl::Status Node::Reload(const NodeOptions& options) {
 std::optional<NodeStatus> Node::Observe(int64_t patience_ms) {
   std::vector<uint64_t> questions;
   for (const auto& thread : threads_) questions.push_back(thread->AskStatus());
-  const Deadline deadline = Deadline::AtNanos(Clock::Real().NowNanos() +
-                                              patience_ms * 1'000'000);
+  const Deadline deadline =
+      Deadline::AtNanos(Clock::Real().NowNanos() + patience_ms * 1'000'000);
   NodeStatus all;
   for (size_t i = 0; i < threads_.size(); ++i) {
     std::optional<NodeStatus> status =
@@ -331,8 +331,8 @@ std::optional<NodeStatus> Node::Observe(int64_t patience_ms) {
     if (!status) return std::nullopt;
     std::ranges::move(status->replicas, std::back_inserter(all.replicas));
     all.connections += status->connections;
-    std::ranges::transform(all.rejected, status->rejected,
-                           all.rejected.begin(), std::plus<>());
+    std::ranges::transform(all.rejected, status->rejected, all.rejected.begin(),
+                           std::plus<>());
   }
   std::ranges::sort(all.replicas, {}, &NodeStatus::Replica::log);
   if (shared_.tls != nullptr) all.certificate_end_s = shared_.tls->end_s();

@@ -173,9 +173,8 @@ recovery::ScrubbingOptions NodeThread::Scrubbing() const {
 
 void NodeThread::UpdateRegistrations() {
   if (!registrations_.has_value()) return;
-  registrations_->KeepOnly([this](const std::string& log_name) {
-    return logs_.IsServed(log_name);
-  });
+  registrations_->KeepOnly(
+      [this](const std::string& log_name) { return logs_.IsServed(log_name); });
   const int64_t now = Clock::Real().NowNanos();
   const bool is_due = now >= registrations_due_at_;
   if (is_due) registrations_due_at_ = now + kRegisterNanos;
@@ -255,9 +254,8 @@ std::optional<NodeStatus> NodeThread::AwaitStatus(uint64_t question,
     return told_ >= question || stopped_.load(std::memory_order_acquire);
   };
   const int64_t left = deadline.at_nanos() - Clock::Real().NowNanos();
-  (void)answered_.wait_for(lock,
-                           std::chrono::nanoseconds(std::max<int64_t>(left, 0)),
-                           is_over);
+  (void)answered_.wait_for(
+      lock, std::chrono::nanoseconds(std::max<int64_t>(left, 0)), is_over);
   if (told_ < question) return std::nullopt;
   return status_;
 }
@@ -301,8 +299,8 @@ void NodeThread::Recheck() {
 }
 
 Deadline NodeThread::NextPoll() const {
-  int64_t next = std::min(server_->NextPoll().at_nanos(),
-                          logs_.NextCheck().at_nanos());
+  int64_t next =
+      std::min(server_->NextPoll().at_nanos(), logs_.NextCheck().at_nanos());
   if (registrations_.has_value()) {
     next = std::min(next, registrations_->NextPoll().at_nanos());
   }
@@ -342,9 +340,9 @@ void NodeThread::Loop() {
       logs_.CloseStarved();
       if (logs_.has_asked()) logs_.ReleaseAsked();
       // A busy machine may never have this many idle turns.
-      const bool is_due = any ? ++busy_turns % kBusyTurns == 0
-                              : logs_.NextCheck().HasPassed(
-                                    Clock::Real().NowNanos());
+      const bool is_due =
+          any ? ++busy_turns % kBusyTurns == 0
+              : logs_.NextCheck().HasPassed(Clock::Real().NowNanos());
       if (logs_.TakeRechecksSoon() || is_due) Recheck();
       if (registrations_.has_value() && (!any || is_due)) {
         registrations_->Poll(Clock::Real().NowNanos());

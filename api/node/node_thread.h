@@ -128,8 +128,8 @@ class NodeThread {
   quorum::ClusterConfiguration cluster_;
   std::string address_;
   EntropyRandom random_;
-  HostedLogs logs_;                         // outlive the server
-  std::unique_ptr<fabric::Fabric> fabric_;  // from OpenAdapter on
+  HostedLogs logs_;                                  // outlive the server
+  std::unique_ptr<fabric::Fabric> fabric_;           // from OpenAdapter on
   std::unique_ptr<recovery::ReplicaServer> server_;  // from FindFiles on
   // Set in a cluster with a membership service.
   std::optional<NodeRegistrations> registrations_;

@@ -82,8 +82,8 @@ class Connection {
 
   // Starts with a stream that connects (`private_data` goes to the peer), or
   // with one that the peer has begun. `is_alone`: the stream is a socket's, and
-  // the peer may turn it into a trunk, or be another adapter's. If the stream is closed, the connection
-  // fails when timers run next.
+  // the peer may turn it into a trunk, or be another adapter's. If the stream
+  // is closed, the connection fails when timers run next.
   Connection(ConnectionId id, std::unique_ptr<Stream> stream, bool is_alone,
              std::string peer, Shared* shared,
              std::optional<std::string> private_data, Deadline deadline,
@@ -161,8 +161,8 @@ class Connection {
   // Returns the group that the peer's hello of a trunk names; nothing: it is no
   // such hello.
   std::optional<uint32_t> TrunkGroup(std::span<const std::byte> bytes) const;
-  // Departs with the bytes. Returns false if answers are stuck here: a peer asks
-  // for few before it has said what it wants.
+  // Departs with the bytes. Returns false if answers are stuck here: a peer
+  // asks for few before it has said what it wants.
   bool Depart(uint32_t group, bool is_trunk, std::span<const std::byte> bytes,
               int64_t now);
   // Returns true if the request to connect is for another adapter; then the

@@ -52,7 +52,7 @@ constexpr uint32_t AdapterOf(uint32_t group, uint32_t adapters) {
 // A socket on its way. Its stream belongs to no poller.
 struct TravellingSocket {
   std::unique_ptr<Stream> stream;
-  std::string peer;              // its address
+  std::string peer;  // its address
   uint32_t group = 0;
   bool is_trunk = false;
   std::vector<std::byte> bytes;  // that the peer has said so far

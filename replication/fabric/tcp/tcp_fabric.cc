@@ -288,10 +288,9 @@ void TcpFabric::Depart(ConnectionId id, Connection::Departure departure,
 }
 
 bool TcpFabric::TakeBrought(int64_t now) {
-  const bool has_some = options_.exchange != nullptr &&
-                        options_.exchange->HasFor(options_.adapter);
-  if (!has_some) return false;
-  for (TravellingSocket& socket : options_.exchange->TakeFor(options_.adapter)) {
+  if (!MayHaveBrought()) return false;
+  for (TravellingSocket& socket :
+       options_.exchange->TakeFor(options_.adapter)) {
     ++counters_.brought;
     MakeRoomForUnauthenticated();
     const ConnectionId id = NewId();
@@ -303,8 +302,7 @@ bool TcpFabric::TakeBrought(int64_t now) {
                     socket.peer, now);
       continue;
     }
-    const Deadline deadline =
-        Deadline::AtNanos(now + options_.limits.retry_ns);
+    const Deadline deadline = Deadline::AtNanos(now + options_.limits.retry_ns);
     Connection& connection =
         *connections_
              .emplace(id, std::make_unique<Connection>(
@@ -314,8 +312,7 @@ bool TcpFabric::TakeBrought(int64_t now) {
              .first->second;
     Guard(connection, now, [&] {
       // The settings of its handshake may be older than this adapter's.
-      return connection.EndIfRevoked(now) ||
-             connection.Take(socket.bytes, now);
+      return connection.EndIfRevoked(now) || connection.Take(socket.bytes, now);
     });
     ReceiveFrom(id, now);
   }
@@ -448,7 +445,7 @@ void TcpFabric::WaitForActivity(Deadline deadline) {
     Lock lock(*this);
     const int64_t now = clock_.NowNanos();
     SendPosted(now, /*may_delay=*/false);
-    if (HasNews()) return;
+    if (HasNews() || MayHaveBrought()) return;
     const int64_t until = std::min(NextTimer(), deadline.at_nanos());
     if (until <= now) {
       tick_at_ = 0;

@@ -31,9 +31,9 @@ std::array<std::byte, Trunk::kHelloBytes> Start(uint32_t says) {
 std::optional<uint32_t> ReadStart(
     std::span<const std::byte, Trunk::kHelloBytes> bytes) {
   const uint64_t says = GetWord(bytes.data() + sizeof(uint64_t));
-  const bool is_good = GetWord(bytes.data()) ==
-                           (uint64_t{kTrunkVersion} << 32 | kTrunkMagic) &&
-                       says <= kGroups;
+  const bool is_good =
+      GetWord(bytes.data()) == (uint64_t{kTrunkVersion} << 32 | kTrunkMagic) &&
+      says <= kGroups;
   if (!is_good) return std::nullopt;
   return static_cast<uint32_t>(says);
 }

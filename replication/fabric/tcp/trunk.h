@@ -82,8 +82,9 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
   static std::optional<uint32_t> ReadAnswer(
       std::span<const std::byte, kHelloBytes> bytes);
 
-  // `stream` connects, and `group` is that of the first lane; or it is accepted:
-  // then the peer's hello is the first that Take gets, and it was answered.
+  // `stream` connects, and `group` is that of the first lane; or it is
+  // accepted: then the peer's hello is the first that Take gets, and it was
+  // answered.
   Trunk(std::unique_ptr<Stream> stream, TlsSession::Side side, std::string peer,
         uint32_t group);
 

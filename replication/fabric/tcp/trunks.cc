@@ -55,8 +55,8 @@ absl::StatusOr<Trunks::States::iterator> Trunks::TrunkFor(
   // one, those that it should.
   const auto may_carry = [&](const Trunk& trunk) {
     return trunk.adapters() == 0 &&
-           (adapters == 0 || AdapterOf(group, adapters) ==
-                                 AdapterOf(trunk.group(), adapters));
+           (adapters == 0 ||
+            AdapterOf(group, adapters) == AdapterOf(trunk.group(), adapters));
   };
   auto found = trunks_.end();
   for (auto one = trunks_.begin(); one != trunks_.end(); ++one) {
@@ -89,8 +89,8 @@ absl::StatusOr<ConnectionId> Trunks::Connect(std::string_view address,
 
 void Trunks::Begin(ConnectionId id, Connection::Departure start,
                    const std::string& peer, int64_t now) {
-  const auto trunk = std::make_shared<Trunk>(
-      std::move(start.stream), Side::kAccepts, peer, start.group);
+  const auto trunk = std::make_shared<Trunk>(std::move(start.stream),
+                                             Side::kAccepts, peer, start.group);
   // Another adapter's settings may have been older.
   if (shared_.tls != nullptr && trunk->stream().FailIfRevoked(*shared_.tls)) {
     NoteRejected(*trunk, UnauthenticatedEnd::kNotTrusted,

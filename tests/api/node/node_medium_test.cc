@@ -78,7 +78,8 @@ TEST(NodeMediumTest, ReplicaWhoseMediumFailedIsTakenUpAgain) {
   EXPECT_THAT(cluster.Reported(), HasSubstr("its medium failed"));
 }
 
-// ND3 (hosted_logs.h): another process that opened the file before would believe it.
+// ND3 (hosted_logs.h): another process that opened the file before would
+// believe it.
 TEST(NodeMediumTest, LockIsKeptUntilTheReplicaIsMarked) {
   TestCluster cluster(1, 0, SyncOrFail);
   FormatOptions format;

@@ -56,8 +56,8 @@ TEST_F(ReplicaTest, SuspectReplicaKnowsNothingUntilItIsInstalled) {
   EXPECT_TRUE(replica().MakeStateReport()->knows());
 }
 
-// ND3 of hosted_logs.h: the next process that takes the region knows, though nobody
-// tells it.
+// ND3 of hosted_logs.h: the next process that takes the region knows, though
+// nobody tells it.
 TEST_F(ReplicaTest, SuspicionIsOnTheMediumOnceItIsOpened) {
   InstallLog();
   ASSERT_TRUE(world_.Open({.name = "model", .suspect = true}).ok());

@@ -135,9 +135,8 @@ TEST(SamplesTest, DefaultsInTheSampleAreThoseOfTheProgram) {
           "connections-per-second", "messages", "followers-max", "heartbeat-ms",
           "listen", "metrics", "metrics-public", "platform", "priority",
           "scrub-bytes-per-second", "scrub-interval-seconds", "serve",
-          "silence-ms", "silence-ms-max", "stand", "tls-certificate",
-          "threads", "tls-client-ca", "tls-key", "tokens", "unopened-max",
-          "unproved-max",
+          "silence-ms", "silence-ms-max", "stand", "tls-certificate", "threads",
+          "tls-client-ca", "tls-key", "tokens", "unopened-max", "unproved-max",
           "waiting-max", "yield-turns"));
   const CandidateOptions candidate;
   for (const auto& [key, value] : std::map<std::string, uint32_t>{

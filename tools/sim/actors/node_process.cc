@@ -85,8 +85,8 @@ void NodeProcess::TryToServe() {
   is_suspect_ = false;  // its superline says so
 }
 
-// Does what ND3 of api/node/hosted_logs.h says: the region is opened again, and kept
-// until its superline says that it is suspect.
+// Does what ND3 of api/node/hosted_logs.h says: the region is opened again, and
+// kept until its superline says that it is suspect.
 void NodeProcess::BeSuspicious() {
   world_.NoteFailedMedium(machine_);
   const absl::StatusOr<RegionState> shown =

@@ -28,8 +28,8 @@ recovery::ScrubbingOptions ScrubbingOf(const World& world,
   return scrubbing;
 }
 
-// ND3 of api/node/hosted_logs.h: a process that takes a region over is not told that
-// its medium has failed.
+// ND3 of api/node/hosted_logs.h: a process that takes a region over is not told
+// that its medium has failed.
 absl::Status OwnRegion::ReleaseRegion() {
   if (!pmem_.Error().ok()) return pmem_.Error();
   if (world_.LeaveRegion(machine_)) return absl::OkStatus();
