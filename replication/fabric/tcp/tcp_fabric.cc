@@ -312,7 +312,8 @@ bool TcpFabric::TakeBrought(int64_t now) {
              .first->second;
     Guard(connection, now, [&] {
       // The settings of its handshake may be older than this adapter's.
-      return connection.EndIfRevoked(now) || connection.Take(socket.bytes, now);
+      if (connection.EndIfRevoked(now)) return true;
+      return connection.Take(socket.bytes, now);
     });
     ReceiveFrom(id, now);
   }
