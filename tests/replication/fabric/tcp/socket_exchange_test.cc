@@ -459,6 +459,8 @@ TEST_F(SharedAddressTest, SocketsForAnAdapterThatIsGoneAreClosed) {
 TEST_F(SharedAddressTest, AdapterThatSleepsIsWoken) {
   Start(/*adapters=*/2, /*shares_sockets=*/true);
   stands_still_ = 1;
+  const auto waits = [&] { return there_[1]->fabric->counters().wait_calls; };
+  const uint64_t before = waits();
   std::atomic<bool> is_over{false};
   std::thread sleeper([&] {
     std::vector<ConnectionEvent> events;
@@ -472,6 +474,8 @@ TEST_F(SharedAddressTest, AdapterThatSleepsIsWoken) {
     }
     there_[1]->fabric->Poll({}, &events);
   });
+  // It has looked once, and waits.
+  Until([&] { return waits() >= before + 2; });
   BeginConnect(1);
   Await(here_, Kind::kEstablished);
   is_over = true;
