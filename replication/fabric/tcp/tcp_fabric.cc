@@ -288,9 +288,7 @@ void TcpFabric::Depart(ConnectionId id, Connection::Departure departure,
 }
 
 bool TcpFabric::TakeBrought(int64_t now) {
-  const bool has_some = options_.exchange != nullptr &&
-                        options_.exchange->HasFor(options_.adapter);
-  if (!has_some) return false;
+  if (!MayHaveBrought()) return false;
   for (TravellingSocket& socket :
        options_.exchange->TakeFor(options_.adapter)) {
     ++counters_.brought;
@@ -314,7 +312,8 @@ bool TcpFabric::TakeBrought(int64_t now) {
              .first->second;
     Guard(connection, now, [&] {
       // The settings of its handshake may be older than this adapter's.
-      return connection.EndIfRevoked(now) || connection.Take(socket.bytes, now);
+      if (connection.EndIfRevoked(now)) return true;
+      return connection.Take(socket.bytes, now);
     });
     ReceiveFrom(id, now);
   }
@@ -448,7 +447,7 @@ void TcpFabric::WaitForActivity(Deadline deadline) {
     Lock lock(*this);
     const int64_t now = clock_.NowNanos();
     SendPosted(now, /*may_delay=*/false);
-    if (HasNews()) return;
+    if (HasNews() || MayHaveBrought()) return;
     const int64_t until = std::min(NextTimer(), deadline.at_nanos());
     if (until <= now) {
       tick_at_ = 0;

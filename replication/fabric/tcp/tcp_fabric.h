@@ -123,7 +123,12 @@ class TcpFabric final : public Fabric, private Trunks::Connections {
   // Receives from up to so many connections that are ready (TF9).
   bool ReceiveReady(int64_t now, size_t connections_max)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes the sockets that other adapters have brought.
+  // Returns whether other adapters may have brought sockets.
+  bool MayHaveBrought() const {
+    return options_.exchange != nullptr &&
+           options_.exchange->HasFor(options_.adapter);
+  }
+  // Takes these.
   bool TakeBrought(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Begins a trunk here, or brings the socket to the adapter that has its
   // group.

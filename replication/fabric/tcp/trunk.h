@@ -108,9 +108,9 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
   // Returns whether connections of the group may travel here, as far as it is
   // known. Requires: connects().
   bool Carries(uint32_t group) const {
-    return group == group_ ||
-           (adapters_ > 0 &&
-            AdapterOf(group, adapters_) == AdapterOf(group_, adapters_));
+    if (group == group_) return true;
+    if (adapters_ == 0) return false;
+    return AdapterOf(group, adapters_) == AdapterOf(group_, adapters_);
   }
   bool is_open() const { return stream_->is_open(); }
   bool is_ready() const { return stream_->is_ready(); }

@@ -96,7 +96,8 @@ void Trunks::Begin(ConnectionId id, Connection::Departure start,
   const auto trunk = std::make_shared<Trunk>(std::move(start.stream),
                                              Side::kAccepts, peer, start.group);
   // Another adapter's settings may have been older.
-  if (shared_.tls != nullptr && trunk->stream().FailIfRevoked(*shared_.tls)) {
+  const bool is_encrypted = shared_.tls != nullptr;
+  if (is_encrypted && trunk->stream().FailIfRevoked(*shared_.tls)) {
     NoteRejected(*trunk, UnauthenticatedEnd::kNotTrusted,
                  trunk->stream().failure());
     return;

@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -27,10 +30,15 @@
 #include "log/base/bytes.h"
 #include "log/base/clock.h"
 #include "log/base/deadline.h"
+#include "log/base/ids.h"
+#include "log/base/random.h"
 #include "quorum/cluster/cluster_file.h"
 #include "quorum/members/log_id.h"
 #include "recovery/protocol/log_group.h"
+#include "recovery/protocol/messages.h"
+#include "replication/fabric/fabric.h"
 #include "replication/fabric/tcp/socket_exchange.h"
+#include "replication/fabric/tcp/tcp_fabric.h"
 #include "tests/support/fixtures/patience.h"
 #include "tests/support/fixtures/temp_directory.h"
 #include "tests/support/fixtures/test_cluster.h"
@@ -176,6 +184,16 @@ TEST_F(NodeThreadsTest, StatusIsOfAllThreads) {
   EXPECT_GE(status->connections, uint64_t{kLogs});
 }
 
+// ND8.
+TEST_F(NodeThreadsTest, EachFileIsOfOneThread) {
+  cluster_.Stop(2);
+  cluster_.Start(2);
+  const auto status = cluster_.NodeOf(2).Observe(kPatienceMs);
+  ASSERT_TRUE(status.has_value());
+  EXPECT_THAT(status->replicas, SizeIs(kLogs));
+  for (const auto& replica : status->replicas) EXPECT_TRUE(replica.is_served);
+}
+
 // Another process opens all logs; the primaries of before hear of it.
 TEST_F(NodeThreadsTest, LogsAreTakenOver) {
   ASSERT_TRUE(OpenAll(1));
@@ -240,6 +258,10 @@ TEST_F(NodeThreadsTest, ReloadIsSaidOnceWhenAllThreadsHaveIt) {
     ASSERT_TRUE(cluster_.NodeOf(1).Reload(options).ok());
     ASSERT_TRUE(cluster_.AwaitReported({"node 1: reloaded "}, time));
   }
+  // Each thread has had two turns since.
+  for (int turn = 0; turn < 2; ++turn) {
+    ASSERT_TRUE(cluster_.NodeOf(1).Observe(kPatienceMs).has_value());
+  }
   EXPECT_EQ(LinesWith("node 1: reloaded "), 3);
   EXPECT_EQ(LinesWith("only after a restart: threads"), 3);
   ASSERT_TRUE(OpenAll(1));
@@ -290,8 +312,44 @@ class OneNodeTest : public ::testing::Test {
     std::filesystem::create_directory(options_.directory);
   }
 
+  ~OneNodeTest() override {
+    if (runs_.joinable()) runs_.join();
+  }
+
+  // Has the node run in a thread, which first calls `before`.
+  void Run(Node& node, const std::function<void()>& before = [] {}) {
+    runs_ = std::thread([&node, before, this] {
+      before();
+      ran_ = node.Run();
+      const std::lock_guard lock(mutex_);
+      has_ended_ = true;
+      ended_.notify_all();
+    });
+  }
+  // Returns what Run does once the node ends by itself.
+  absl::Status AwaitEnd(Node& node) {
+    {
+      std::unique_lock lock(mutex_);
+      EXPECT_TRUE(ended_.wait_for(lock, testing::kPatience,
+                                  [this] { return has_ended_; }));
+    }
+    node.Stop();
+    runs_.join();
+    return ran_;
+  }
+
+  // Before the next Run.
+  void Forget() { has_ended_ = false; }
+
   testing::TempDirectory directory_;
   NodeOptions options_;
+
+ private:
+  std::thread runs_;
+  absl::Status ran_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool has_ended_ = false;  // guarded by mutex_
 };
 
 TEST_F(OneNodeTest, TooManyThreadsAreRefused) {
@@ -325,13 +383,12 @@ TEST_F(OneNodeTest, ThreadThatFailsEndsTheNode) {
   };
   const auto node = Node::Start(options_);
   ASSERT_TRUE(node.ok()) << node.status();
-  absl::Status ran;
-  std::thread runs([&] { ran = (*node)->Run(); });
+  Run(**node);
   fails = true;
   // No replica, of a log of some thread.
   std::ofstream(options_.directory + "/none.alpheus") << "nothing";
   ASSERT_TRUE((*node)->Reload(options_).ok());
-  runs.join();
+  const absl::Status ran = AwaitEnd(**node);
   EXPECT_TRUE(absl::IsResourceExhausted(ran)) << ran;
   EXPECT_THAT(std::string(ran.message()),
               HasSubstr("a thread of the node failed"));
@@ -348,11 +405,51 @@ TEST_F(OneNodeTest, ThreadThatCannotBeStartedEndsTheNode) {
   ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
   ASSERT_EQ(pthread_attr_init(&huge), 0);
   ASSERT_EQ(pthread_attr_setstacksize(&huge, size_t{1} << 47), 0);
-  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
-  const absl::Status ran = (*node)->Run();
+  Run(**node, [&] { ASSERT_EQ(pthread_setattr_default_np(&huge), 0); });
+  const absl::Status ran = AwaitEnd(**node);
   ASSERT_EQ(pthread_setattr_default_np(&usual), 0);
   EXPECT_TRUE(absl::IsResourceExhausted(ran)) << ran;
   EXPECT_THAT(std::string(ran.message()), HasSubstr("thread 2 of 3"));
+}
+
+// NTH1: peers of one log, on a node of three threads.
+TEST_F(OneNodeTest, EachThreadHasAPartOfThePlaces) {
+  const std::string hello = recovery::EncodeHello(
+      {.cluster_id = quorum::LoadClusterFile(options_.cluster_file)->cluster_id,
+       .log_id = {1, 2},
+       .primary = {NodeId(1), /*incarnation=*/3}});
+  for (const auto& [places, expected] :
+       {std::pair{60U, 20U}, std::pair{20U, 16U}, std::pair{5U, 5U}}) {
+    options_.threads = kThreads;
+    options_.waiting_max = places;
+    const auto node = Node::Start(options_);
+    ASSERT_TRUE(node.ok()) << node.status();
+    Run(**node);
+    EntropyRandom random;
+    fabric::tcp::TcpFabricOptions adapter;
+    adapter.shares_sockets = true;
+    adapter.group_of = recovery::GroupOfHello;
+    fabric::tcp::TcpFabric peers(adapter, Clock::Real(), random);
+    // One after the other: each is accepted, and the oldest makes room.
+    const Deadline deadline = testing::InPatience();
+    for (uint32_t i = 0; i < places; ++i) {
+      ASSERT_TRUE(peers.Connect((*node)->address(), hello, Deadline()).ok());
+      std::vector<fabric::ConnectionEvent> events;
+      while (std::ranges::count(events,
+                                fabric::ConnectionEvent::Kind::kEstablished,
+                                &fabric::ConnectionEvent::kind) == 0) {
+        ASSERT_FALSE(deadline.HasPassed(Clock::Real().NowNanos()));
+        peers.WaitForActivity(Deadline::In(std::chrono::milliseconds(10)));
+        peers.Poll({}, &events);
+      }
+    }
+    const auto status = (*node)->Observe(kPatienceMs);
+    ASSERT_TRUE(status.has_value());
+    EXPECT_EQ(status->connections, expected);
+    (*node)->Stop();
+    EXPECT_TRUE(AwaitEnd(**node).ok());
+    Forget();
+  }
 }
 
 TEST_F(OneNodeTest, StopBeforeRunEndsAllThreads) {

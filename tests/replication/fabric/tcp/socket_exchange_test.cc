@@ -147,13 +147,12 @@ class SharedAddressTest : public ::testing::Test {
   template <class Done>
   bool Until(const Done& done) {
     const Deadline end = InPatience();
-    while (!done()) {
-      const bool is_over = end.HasPassed(Clock::Real().NowNanos());
-      EXPECT_FALSE(is_over) << "what was waited for did not come";
-      if (is_over) return false;
+    while (!has_given_up_ && !done()) {
+      has_given_up_ = end.HasPassed(Clock::Real().NowNanos());
+      EXPECT_FALSE(has_given_up_) << "what was waited for did not come";
       Turn();
     }
-    return true;
+    return !has_given_up_;
   }
   ConnectionEvent Await(Adapter& adapter, Kind kind) {
     const auto find = [&] {
@@ -293,6 +292,7 @@ class SharedAddressTest : public ::testing::Test {
   size_t stands_still_ = ~size_t{0};  // number of the one that is not polled
   std::string address_;
   std::string peer_name_;
+  bool has_given_up_ = false;
 };
 
 // ---- Which adapter
@@ -459,6 +459,8 @@ TEST_F(SharedAddressTest, SocketsForAnAdapterThatIsGoneAreClosed) {
 TEST_F(SharedAddressTest, AdapterThatSleepsIsWoken) {
   Start(/*adapters=*/2, /*shares_sockets=*/true);
   stands_still_ = 1;
+  const auto waits = [&] { return there_[1]->fabric->counters().wait_calls; };
+  const uint64_t before = waits();
   std::atomic<bool> is_over{false};
   std::thread sleeper([&] {
     std::vector<ConnectionEvent> events;
@@ -472,6 +474,8 @@ TEST_F(SharedAddressTest, AdapterThatSleepsIsWoken) {
     }
     there_[1]->fabric->Poll({}, &events);
   });
+  // It has looked once, and waits.
+  Until([&] { return waits() >= before + 2; });
   BeginConnect(1);
   Await(here_, Kind::kEstablished);
   is_over = true;
