@@ -18,7 +18,7 @@ namespace {
 
 using Bio = std::unique_ptr<BIO, int (*)(BIO*)>;
 
-// Seconds since 1970, of what is never good.
+// Seconds since 1970 that never come, and that were always over.
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr int64_t kLongAgo = std::numeric_limits<int64_t>::min();
 
@@ -39,6 +39,19 @@ Bio ReadFrom(const std::string& text) {
 int NoPassphrase(char* /*text*/, int /*size*/, int /*use*/, void* was_asked) {
   *static_cast<bool*>(was_asked) = true;
   return -1;
+}
+
+// Returns seconds since 1970; `if_none` for what is no time.
+int64_t SecondsOf(const ASN1_TIME* time, int64_t if_none) {
+  const std::unique_ptr<ASN1_TIME, void (*)(ASN1_TIME*)> begin(
+      ASN1_TIME_set(nullptr, 0), ASN1_TIME_free);
+  int days = 0;
+  int seconds = 0;
+  if (time == nullptr || begin == nullptr ||
+      ASN1_TIME_diff(&days, &seconds, begin.get(), time) != 1) {
+    return if_none;
+  }
+  return int64_t{days} * 86'400 + seconds;
 }
 
 absl::Status CheckIsGoodNow(const X509* certificate, const std::string& name,
@@ -113,21 +126,14 @@ std::string SubjectOf(const X509* certificate) {
   return {text, static_cast<size_t>(size)};
 }
 
-int64_t SecondsOf(const ASN1_TIME* time, int64_t if_none) {
-  const std::unique_ptr<ASN1_TIME, void (*)(ASN1_TIME*)> begin(
-      ASN1_TIME_set(nullptr, 0), ASN1_TIME_free);
-  int days = 0;
-  int seconds = 0;
-  if (time == nullptr || begin == nullptr ||
-      ASN1_TIME_diff(&days, &seconds, begin.get(), time) != 1) {
-    return if_none;
-  }
-  return int64_t{days} * 86'400 + seconds;
-}
-
 Validity ValidityOf(const X509* certificate) {
   return {SecondsOf(X509_get0_notBefore(certificate), kNever),
           SecondsOf(X509_get0_notAfter(certificate), kLongAgo)};
+}
+
+Validity ValidityOf(const X509_CRL* list) {
+  return {SecondsOf(X509_CRL_get0_lastUpdate(list), kNever),
+          SecondsOf(X509_CRL_get0_nextUpdate(list), kNever)};
 }
 
 absl::Status CheckIsGood(const Validity& validity, int64_t now_s,

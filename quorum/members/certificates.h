@@ -22,10 +22,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-// A certificate, a key and a time of libcrypto.
+// A certificate, a list of revoked ones and a key of libcrypto.
 struct x509_st;
+struct X509_crl_st;
 struct evp_pkey_st;
-struct asn1_string_st;
 
 namespace alpheus::quorum {
 
@@ -61,9 +61,9 @@ absl::StatusOr<PrivateKey> ReadKeyOf(const x509_st* owner,
 
 // Returns its subject, as RFC 2253 writes it: "CN=node".
 std::string SubjectOf(const x509_st* certificate);
-// Returns seconds since 1970; `if_none` for what is no time.
-int64_t SecondsOf(const asn1_string_st* time, int64_t if_none);
 Validity ValidityOf(const x509_st* certificate);
+// Without an end a list is good for ever.
+Validity ValidityOf(const X509_crl_st* list);
 // Returns OK if it is good at `now_s`, seconds since 1970. `what` names it, and
 // `remedy` is a sentence for one that has expired. Errors: FailedPrecondition.
 absl::Status CheckIsGood(const Validity& validity, int64_t now_s,

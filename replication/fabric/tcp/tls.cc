@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -33,7 +32,6 @@ namespace {
 
 using Bio = std::unique_ptr<BIO, int (*)(BIO*)>;
 using quorum::Certificate;
-using quorum::Validity;
 
 // The thread's errors are those of this call alone.
 class ErrorsOfThread {
@@ -81,13 +79,6 @@ ReadLists(const std::string& text, const std::string& name) {
   if (found.empty() || !is_at_end) return IsOfNoUse(name, kListsExpected);
   ERR_clear_error();
   return found;
-}
-
-// Without an end a list is good for ever.
-Validity ValidityOf(const X509_CRL* list) {
-  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-  return {quorum::SecondsOf(X509_CRL_get0_lastUpdate(list), kNever),
-          quorum::SecondsOf(X509_CRL_get0_nextUpdate(list), kNever)};
 }
 
 // FTL7. libssl calls it with each finding about a peer's certificates.
@@ -253,7 +244,7 @@ absl::Status TlsSettings::UseLists(const std::string& text,
     if (X509_STORE_add_crl(store, list.get()) != 1) {
       return IsOfNoUse(name, kListsExpected);
     }
-    revoked_validity_.Narrow(ValidityOf(list.get()));
+    revoked_validity_.Narrow(quorum::ValidityOf(list.get()));
   }
   // Lists are looked at for the peer, and for all its issuers.
   constexpr unsigned long kListsAreLookedAt =

@@ -115,9 +115,5 @@ TEST_F(CertificatesTest, ValidityIsThatOfAllTogether) {
          "it has expired at 2002-01-01 00:00 UTC. Make one");
 }
 
-TEST_F(CertificatesTest, WhatIsNoTimeIsAsTheCallerSays) {
-  EXPECT_EQ(SecondsOf(nullptr, 7), 7);
-}
-
 }  // namespace
 }  // namespace alpheus::quorum

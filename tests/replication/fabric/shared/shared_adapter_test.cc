@@ -103,6 +103,8 @@ class FedFabric final : public Fabric {
     SendAll();
     events->insert(events->end(), events_.begin(), events_.end());
     events_.clear();
+    fed_.insert(fed_.end(), unnoticed_.begin(), unnoticed_.end());
+    unnoticed_.clear();
     size_t count = 0;
     while (count < completions.size() && !fed_.empty()) {
       completions[count++] = fed_.front();
@@ -141,7 +143,7 @@ class FedFabric final : public Fabric {
   // One that waits in this sleeps on.
   void FeedUnnoticed(ConnectionId connection, WorkId work) {
     const std::lock_guard lock(mutex_);
-    fed_.push_back({.connection = connection, .work = work});
+    unnoticed_.push_back({.connection = connection, .work = work});
   }
   void FeedEvent(ConnectionEvent event) {
     const std::lock_guard lock(mutex_);
@@ -176,6 +178,7 @@ class FedFabric final : public Fabric {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Completion> fed_;
+  std::deque<Completion> unnoticed_;
   std::vector<ConnectionEvent> events_;
   bool is_woken_ = false;
   int waits_ = 0;

@@ -622,9 +622,11 @@ class TrunkAloneTest : public ::testing::Test {
 // TRK4.
 TEST_F(TrunkAloneTest, NothingIsTakenAfterTheEnd) {
   const auto trunk = Make(fabric::tcp::TlsSession::Side::kAccepts);
-  std::vector<std::byte> bytes = Frame(1, 8);
-  const auto more = Frame(2, 8);
-  bytes.insert(bytes.end(), more.begin(), more.end());
+  const auto hello = Trunk::Hello();
+  std::vector<std::byte> bytes(hello.begin(), hello.end());
+  for (const auto& more : {Frame(1, 8), Frame(2, 8)}) {
+    bytes.insert(bytes.end(), more.begin(), more.end());
+  }
   int arrivals = 0;
   EXPECT_TRUE(trunk->Take(bytes, [&](const Trunk::Arrival& /*arrival*/) {
     ++arrivals;
