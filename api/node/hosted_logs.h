@@ -20,7 +20,8 @@
 //        the next process with the file knows.
 //   ND4. Knowledge of a file lasts as long as the file. A removed file is
 //        forgotten, a replaced one is read again, a new one is found: at most a
-//        second after the next activity, or at once if a peer asks for its log.
+//        second after the next activity of its thread, or at once if a peer
+//        asks for its log.
 //   ND5. If memory runs out in the work for one log, its file is closed and
 //        opened again; the others are still served.
 //   ND6. A replica whose file or a folder above it was removed or replaced, or

@@ -378,7 +378,7 @@ TEST_F(OneNodeTest, ThreadThatFailsEndsTheNode) {
   options_.threads = kThreads;
   options_.say = [&](const std::string& sentence) {
     if (fails && sentence.find("not served") != std::string::npos) {
-      std::vector<char>().reserve(~size_t{0} / 2);
+      std::vector<char>().reserve(~size_t{0});  // too long for any memory
     }
   };
   const auto node = Node::Start(options_);
