@@ -210,14 +210,20 @@ size_t SharedAdapter::Share::Poll(std::span<Completion> completions,
     if (!leaves_turn) hub_->TryTurns();
   }
   if (!has_news_.load(std::memory_order_acquire)) return 0;
-  const MutexLock lock(hub_->mutex_);
-  events->insert(events->end(), events_.begin(), events_.end());
-  events_.clear();
-  const size_t count = std::min(completions.size(), completions_.size());
-  const auto end = completions_.begin() + static_cast<int64_t>(count);
-  std::copy(completions_.begin(), end, completions.begin());
-  completions_.erase(completions_.begin(), end);
-  has_news_.store(!completions_.empty(), std::memory_order_release);
+  size_t count = 0;
+  bool ends_waits = false;
+  {
+    const MutexLock lock(hub_->mutex_);
+    ends_waits = waiting_ > 0;  // SHA7
+    events->insert(events->end(), events_.begin(), events_.end());
+    events_.clear();
+    count = std::min(completions.size(), completions_.size());
+    const auto end = completions_.begin() + static_cast<int64_t>(count);
+    std::copy(completions_.begin(), end, completions.begin());
+    completions_.erase(completions_.begin(), end);
+    has_news_.store(!completions_.empty(), std::memory_order_release);
+  }
+  if (ends_waits) Wake();
   return count;
 }
 
@@ -356,6 +362,7 @@ void SharedAdapter::Give(std::span<const ConnectionEvent> events,
 }
 
 void SharedAdapter::NoteNews(Share& share, Words* to_wake) {
+  ++given_;
   share.NoteLocked();
   if (share.has_news_.exchange(true, std::memory_order_release)) return;
   if (share.sleeping_ > 0) {
@@ -399,11 +406,13 @@ void SharedAdapter::KeepWatch(Share& share, uint64_t wakes, Deadline deadline) {
   while (goes_on) {
     AwaitOthers(share);
     bool waits = false;
+    uint64_t given = 0;
     {
       const MutexLock lock(mutex_);
       share.NoteLocked();
       waits = !share.HasReason(wakes);
       watcher_waits_ = waits;
+      given = given_;
     }
     Words to_wake;
     if (waits) {
@@ -414,6 +423,8 @@ void SharedAdapter::KeepWatch(Share& share, uint64_t wakes, Deadline deadline) {
         watcher_waits_ = false;
       }
       MakeTurns(&to_wake);
+      const MutexLock lock(mutex_);
+      if (given_ == given) EndAllWaits(&to_wake);  // SHA7
     }
     {
       const MutexLock lock(mutex_);
@@ -426,6 +437,17 @@ void SharedAdapter::KeepWatch(Share& share, uint64_t wakes, Deadline deadline) {
       }
     }
     Wake(to_wake);
+  }
+}
+
+void SharedAdapter::EndAllWaits(Words* to_wake) {
+  for (Share* const share : shares_) {
+    share->NoteLocked();
+    if (share->waiting_ == 0) continue;
+    ++share->wakes_;
+    if (share->sleeping_ == 0) continue;
+    share->word_->fetch_add(1, std::memory_order_relaxed);
+    to_wake->push_back(share->word_);
   }
 }
 

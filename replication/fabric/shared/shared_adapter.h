@@ -37,6 +37,10 @@
 //   SHA5. A Wake of a share ends a wait at that share, of now or later.
 //   SHA6. A thread that waits for others to post does so for kYieldsMax yields
 //         at most, and does not wait again for those who did not come.
+//   SHA7. A wait ends, too, once another thread of the share has taken what
+//         came, and when the adapter's wait ended and nobody got anything: a
+//         timer, or a peer that wrote to memory. Either may be news to a caller
+//         who has computed its deadline before.
 // Thread safety: all members concurrently, those of shares too.
 // May block: as Fabric. A Poll may wait for another thread's turn.
 #ifndef ALPHEUS_REPLICATION_FABRIC_SHARED_SHARED_ADAPTER_H_
@@ -106,6 +110,7 @@ class SharedAdapter : public std::enable_shared_from_this<SharedAdapter> {
   // Waits in the adapter for all, until the share has something or the deadline
   // has passed. Requires: the calling thread watches.
   void KeepWatch(Share& share, uint64_t wakes, Deadline deadline);
+  void EndAllWaits(Words* to_wake) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Wakes a thread that watches from now on, if nobody does (SHA2).
   void PassOn();
 
@@ -122,6 +127,7 @@ class SharedAdapter : public std::enable_shared_from_this<SharedAdapter> {
   std::set<Share*> shares_ ABSL_GUARDED_BY(mutex_);
   std::map<ConnectionId, Share*> owners_ ABSL_GUARDED_BY(mutex_);
   Share* listener_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  uint64_t given_ ABSL_GUARDED_BY(mutex_) = 0;        // completions and events
   Share* watcher_ ABSL_GUARDED_BY(mutex_) = nullptr;  // a thread of it watches
   // It waits in the adapter. Written under the lock.
   std::atomic<bool> watcher_waits_{false};

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -145,6 +146,10 @@ class FedFabric final : public Fabric {
     const std::lock_guard lock(mutex_);
     unnoticed_.push_back({.connection = connection, .work = work});
   }
+  bool HasUnnoticed() {
+    const std::lock_guard lock(mutex_);
+    return !unnoticed_.empty();
+  }
   void FeedEvent(ConnectionEvent event) {
     const std::lock_guard lock(mutex_);
     events_.push_back(std::move(event));
@@ -241,6 +246,13 @@ class SharedAdapterTest : public ::testing::Test {
   }
   static bool IsOver(Deadline end) {
     return end.HasPassed(Clock::Real().NowNanos());
+  }
+
+  // Waits once, on a thread of its own.
+  static std::future<void> Wait(User& user) {
+    return std::async(std::launch::async, [&share = *user.share] {
+      share.WaitForActivity(Deadline());
+    });
   }
 
   const std::shared_ptr<FedFabric> fed_ = std::make_shared<FedFabric>();
@@ -504,12 +516,42 @@ TEST_F(SharedAdapterTest, WorkIsNotLeftToAWatcherThatHasSent) {
   std::thread sleeps([&] { c.share->WaitForActivity(Deadline()); });
   EXPECT_TRUE(fed_->AwaitNothingUnsent());
   fed_->FeedUnnoticed(c.connection, WorkId(1));
-  EXPECT_FALSE(b.HasAny());
+  // The thread of `c` may still have the turn.
+  while (fed_->HasUnnoticed()) EXPECT_FALSE(b.HasAny());
   sleeps.join();
   EXPECT_FALSE(b.share->sends_for_waiters());
   EXPECT_EQ(c.Take(1), std::vector{WorkId(1)});
   a.share->Wake();
   watches.join();
+}
+
+// SHA7. A timer of the adapter, or memory that a peer wrote.
+TEST_F(SharedAdapterTest, WaitsEndWhenTheAdaptersEndsAndNobodyGotAnything) {
+  User a = Connect();
+  User b = Connect();
+  std::future<void> watches = Wait(a);
+  fed_->AwaitWaiter();
+  ASSERT_TRUE(b.share->Post(b.connection, {}).ok());
+  std::future<void> sleeps = Wait(b);
+  EXPECT_TRUE(fed_->AwaitNothingUnsent());
+  fed_->Wake();
+  EXPECT_EQ(watches.wait_for(kPatience), std::future_status::ready);
+  // It may have begun to sleep only now, and watches.
+  a.share->Wake();
+  fed_->Wake();
+  EXPECT_EQ(sleeps.wait_for(kPatience), std::future_status::ready);
+  b.share->Wake();
+}
+
+// SHA7.
+TEST_F(SharedAdapterTest, WaitEndsWhenAnotherThreadOfTheShareTakesWhatCame) {
+  User a = Connect();
+  std::future<void> watches = Wait(a);
+  fed_->AwaitWaiter();
+  fed_->FeedUnnoticed(a.connection, WorkId(1));
+  while (!a.HasAny()) std::this_thread::yield();
+  EXPECT_EQ(watches.wait_for(kPatience), std::future_status::ready);
+  a.share->Wake();
 }
 
 // SHA6. A thread that was woken and has posted is not waited for.
