@@ -96,20 +96,19 @@ absl::Status CheckIsOfThisMachine(const std::string& address) {
 absl::StatusOr<std::unique_ptr<Connectivity>> Connectivity::Open(
     const quorum::ClusterConfiguration& cluster, NodeId near,
     Audience::Say say) {
-  if (cluster.fabric != quorum::ClusterFabric::kTcp) {
-    std::unique_ptr<Connectivity> made(new Connectivity());
+  auto made = std::make_unique<Connectivity>();
+  if (cluster.fabric == quorum::ClusterFabric::kTcp) {
+    ALPHEUS_ASSIGN_OR_RETURN(
+        SharedAdapters::Share share,
+        SharedAdapters::OfProcess().AddShare(cluster, near, std::move(say)));
+    made->fabric = std::move(share.fabric);
+    made->seat = std::move(share.seat);
+  } else {
     ALPHEUS_ASSIGN_OR_RETURN(
         made->fabric,
         OpenAdapter(cluster, near, made->random, {.say = std::move(say)}));
-    return made;
   }
-  ALPHEUS_ASSIGN_OR_RETURN(
-      SharedAdapters::Share share,
-      SharedAdapters::OfProcess().AddShare(cluster, near, std::move(say)));
-  return std::unique_ptr<Connectivity>(
-      new Connectivity{.random = {},
-                       .fabric = std::move(share.fabric),
-                       .seat = std::move(share.seat)});
+  return made;
 }
 
 }  // namespace alpheus

@@ -29,7 +29,11 @@ class Audience : public std::enable_shared_from_this<Audience> {
    public:
     Seat() = default;
     Seat(Seat&& other) noexcept = default;
-    Seat& operator=(Seat&& other) = delete;
+    Seat& operator=(Seat&& other) noexcept {
+      std::swap(audience_, other.audience_);
+      std::swap(place_, other.place_);
+      return *this;
+    }
     ~Seat() {
       if (audience_ != nullptr) audience_->Remove(place_);
     }

@@ -22,8 +22,9 @@ size_t CountCores() {
 }
 
 std::string KeyOf(const quorum::ClusterConfiguration& cluster, NodeId near) {
-  std::string key =
-      absl::StrCat(cluster.cluster_id.ToString(), " ", near.value);
+  std::string key;
+  absl::StrAppend(&key, cluster.cluster_id.ToString());
+  absl::StrAppend(&key, " ", near.value);
   if (cluster.encryption) {
     for (const std::string* const file :
          {&cluster.encryption->certificate_file, &cluster.encryption->key_file,
@@ -73,8 +74,10 @@ absl::StatusOr<SharedAdapters::Share> SharedAdapters::AddShare(
     known.push_back({adapter, audience});
     return Share{adapter->AddShare(), std::move(seat)};
   }
-  const auto least = std::ranges::min_element(
-      open, {}, [](const auto& one) { return one.first->shares(); });
+  auto least = open.begin();
+  for (auto one = open.begin(); one != open.end(); ++one) {
+    if (one->first->shares() < least->first->shares()) least = one;
+  }
   return Share{least->first->AddShare(), least->second->Add(std::move(say))};
 }
 

@@ -62,9 +62,10 @@ using Kind = ConnectionEvent::Kind;
 
 // The private data of these tests is a group; anything else names none.
 std::optional<uint32_t> GroupIn(std::string_view private_data) {
+  const std::string text(private_data);
   uint32_t group = 0;
-  const char* const end = private_data.data() + private_data.size();
-  const auto [read, error] = std::from_chars(private_data.data(), end, group);
+  const char* const end = text.data() + text.size();
+  const auto [read, error] = std::from_chars(text.data(), end, group);
   const bool is_good = error == std::errc() && read == end && group < kGroups;
   return is_good ? std::optional(group) : std::nullopt;
 }
