@@ -119,7 +119,8 @@ class FedFabric final : public Fabric {
     std::unique_lock lock(mutex_);
     ++waits_;
     SendAll();
-    changed_.wait_for(lock, kPatience, [this] {
+    // Longer than a test waits for what should end it.
+    changed_.wait_for(lock, 2 * kPatience, [this] {
       return !fed_.empty() || !events_.empty() || is_woken_;
     });
     is_woken_ = false;
