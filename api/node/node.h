@@ -93,7 +93,7 @@ class Node final {
   void RunThread(NodeThread& thread);
   void Fail(const absl::Status& why);
 
-  // Of the start; a reload changes what the threads have.
+  // These are of the start. A reload changes those that the threads have.
   const NodeOptions options_;
   const quorum::ClusterConfiguration cluster_;
   std::string address_;

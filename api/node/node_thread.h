@@ -52,7 +52,7 @@
 
 namespace alpheus {
 
-// What the threads of a node have in common.
+// The threads of a node have this in common.
 struct NodeThreadsShared {
   // Null: the cluster does not encrypt.
   std::shared_ptr<NodeTls> tls;

@@ -47,11 +47,11 @@ class SharedAdapters {
                           AdapterOpener open_adapter = OpenAdapter)
       : adapters_max_(adapters_max), open_adapter_(open_adapter) {}
 
-  // Those of this process, which are never destroyed: a log may be closed after
+  // The adapters of this process are never destroyed: a log may be closed after
   // main has returned.
   static SharedAdapters& OfProcess();
 
-  // What one log has. The seat goes first, and so before what `say` needs.
+  // One log has this. The seat goes first, and so before what `say` needs.
   struct Share {
     std::unique_ptr<fabric::Fabric> fabric;
     Audience::Seat seat;

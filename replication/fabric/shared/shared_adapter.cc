@@ -456,7 +456,7 @@ void SharedAdapter::PassOn() {
   {
     const MutexLock lock(mutex_);
     if (watcher_ != nullptr) return;
-    // Those that have news, or were woken, come back by themselves.
+    // Threads that have news, or were woken, come back by themselves.
     const auto next = std::ranges::find_if(shares_, [](const Share* share) {
       share->NoteLocked();
       return share->sleeping_ > 0 && !share->has_news_.load();

@@ -90,8 +90,8 @@ bool Connection::Take(std::span<const std::byte> bytes, int64_t now) {
   const size_t all = bytes.size();
   keep_alive_received_ = 0;
   while (leftover_bytes_ > 0 && !bytes.empty()) {
-    // What was left over is less than a header, or than a word. It is completed
-    // where it lies.
+    // The rest that was kept is less than a header, or than a word. It is
+    // completed where it lies.
     const size_t before = leftover_bytes_;
     const size_t added = std::min(bytes.size(), leftover_.size() - before);
     std::copy_n(bytes.begin(), added, leftover_.begin() + before);

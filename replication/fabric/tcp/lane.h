@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // lane: the stream of a connection that shares its socket with others.
 //
-// What arrives is handed to the connection by the trunk's owner: Receive has
-// nothing.
+// The bytes that arrive are handed to the connection by the trunk's owner:
+// Receive has nothing.
 //
 // Thread safety: none; the adapter's lock guards it.
 #ifndef ALPHEUS_REPLICATION_FABRIC_TCP_LANE_H_

@@ -161,7 +161,7 @@ size_t TcpFabric::Poll(std::span<Completion> completions,
   const auto end = shared_.completions.begin() + static_cast<int64_t>(count);
   std::copy(shared_.completions.begin(), end, completions.begin());
   shared_.completions.erase(shared_.completions.begin(), end);
-  // What it read can wake nobody any more.
+  // The bytes that it read can wake nobody any more.
   if (HasNews()) WakeWaiters();
   return count;
 }

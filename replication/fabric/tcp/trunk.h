@@ -244,7 +244,7 @@ class Trunk : public std::enable_shared_from_this<Trunk> {
   std::deque<ConnectionId> waiting_;
   ConnectionId next_;  // who sends now, since it has waited longest; 0: nobody
 
-  // What the peer begins with; then the frame that is coming in.
+  // The beginning of the peer; then the frame that is coming in.
   std::array<std::byte, kHelloBytes> start_{};
   size_t start_bytes_ = 0;
   std::array<std::byte, kFrameHeaderBytes> header_{};

@@ -117,7 +117,7 @@ class Trunks {
  private:
   struct State {
     std::shared_ptr<Trunk> trunk;
-    // What a trunk that this side began is encrypted with.
+    // A trunk that this side began is encrypted with this.
     std::shared_ptr<const TlsSettings> tls = {};
     // When it ends if it has no lane until then; before it is ready, when it
     // gets no further lanes.

@@ -170,7 +170,7 @@ TEST_F(EncryptedClusterTest, LogGoesOnAsEver) {
   EXPECT_THAT(records, ElementsAre("one", "two", "three", "four"));
 }
 
-// Of a node that serves its replica, and of one whose primary has it.
+// A node that serves its replica, and one whose primary has it.
 TEST_F(EncryptedClusterTest, EachNodeTellsWhenItsCertificateEnds) {
   Format();
   LogOptions options;
