@@ -215,12 +215,14 @@ size_t SharedAdapter::Share::Poll(std::span<Completion> completions,
   {
     const MutexLock lock(hub_->mutex_);
     ends_waits = waiting_ > 0;  // SHA7
-    events->insert(events->end(), events_.begin(), events_.end());
-    events_.clear();
     count = std::min(completions.size(), completions_.size());
     const auto end = completions_.begin() + static_cast<int64_t>(count);
     std::copy(completions_.begin(), end, completions.begin());
     completions_.erase(completions_.begin(), end);
+    if (completions_.empty()) {  // SHA1
+      events->insert(events->end(), events_.begin(), events_.end());
+      events_.clear();
+    }
     has_news_.store(!completions_.empty(), std::memory_order_release);
   }
   if (ends_waits) Wake();
@@ -295,14 +297,14 @@ void SharedAdapter::Share::Wake() {
 
 // --- Turns ------------------------------------------------------------------
 
+// SHA1. Work may have completed before an event, and then goes first.
 void SharedAdapter::HandOver() {
   Words to_wake;
   {
     const MutexLock turn(turn_mutex_);
     (void)adapter_->Poll({}, &events_);
     if (events_.empty()) return;
-    const MutexLock lock(mutex_);
-    Give(std::exchange(events_, {}), &to_wake);
+    MakeTurns(&to_wake);
   }
   Wake(to_wake);
 }

@@ -24,7 +24,9 @@
 //
 // Invariants:
 //   SHA1. A share gets the completions and events of its own connections, in
-//         the adapter's order, and no others.
+//         the adapter's order, and no others. It gets an event no earlier than
+//         the completions before it: the end of a connection not before the
+//         last message.
 //   SHA2. While a thread sleeps at a share, another thread keeps watch, or was
 //         woken to do so. So what arrives is taken.
 //   SHA3. What a share has posted is sent by the next Poll without room for

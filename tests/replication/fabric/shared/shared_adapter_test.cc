@@ -318,6 +318,24 @@ TEST_F(SharedAdapterTest, PollWithoutRoomLosesNoEvent) {
   EXPECT_EQ(events.size(), 1U);
 }
 
+// SHA1. A peer said why it ends the connection.
+TEST_F(SharedAdapterTest, EndOfAConnectionComesNoEarlierThanItsLastMessage) {
+  User a = Connect();
+  fed_->FeedAll({{a.connection, WorkId(1)}, {a.connection, WorkId(2)}});
+  fed_->FeedEvent(
+      {ConnectionEvent::Kind::kDisconnected, a.connection, "", "peer"});
+  std::vector<ConnectionEvent> events;
+  EXPECT_EQ(a.share->Poll({}, &events), 0U);
+  EXPECT_TRUE(events.empty());
+  std::array<Completion, 1> one;
+  EXPECT_EQ(a.share->Poll(one, &events), 1U);
+  EXPECT_EQ(one[0].work, WorkId(1));
+  EXPECT_TRUE(events.empty());
+  EXPECT_EQ(a.share->Poll(one, &events), 1U);
+  EXPECT_EQ(one[0].work, WorkId(2));
+  EXPECT_EQ(events.size(), 1U);
+}
+
 // SHA2. One of the threads waits in the adapter, the others sleep; each gets
 // what is its own, whoever that is.
 TEST_F(SharedAdapterTest, ThreadsThatSleepAreWokenForTheirOwn) {
