@@ -80,8 +80,6 @@ class SharedAdapter::Share final : public Fabric {
   // Completions or events are there. Written under the hub's lock.
   std::atomic<bool> has_news_{false};
   std::atomic<bool> is_expected_{false};
-  // A Poll left the turn to others since the last wait.
-  std::atomic<bool> has_left_turn_{false};
 
   std::deque<Completion> completions_ ABSL_GUARDED_BY(hub_->mutex_);
   std::vector<ConnectionEvent> events_ ABSL_GUARDED_BY(hub_->mutex_);
@@ -204,10 +202,7 @@ size_t SharedAdapter::Share::Poll(std::span<Completion> completions,
   if (completions.empty()) {
     hub_->HandOver();
   } else if (!has_news_.load(std::memory_order_acquire)) {
-    const bool leaves_turn =
-        ExpectsOthers() &&
-        !has_left_turn_.exchange(true, std::memory_order_relaxed);
-    if (!leaves_turn) hub_->TryTurns();
+    hub_->TakeTurns();
   }
   if (!has_news_.load(std::memory_order_acquire)) return 0;
   size_t count = 0;
@@ -238,7 +233,6 @@ void SharedAdapter::Share::WaitForActivity(Deadline deadline) {
     wakes = wakes_;
     ++waiting_;
   }
-  has_left_turn_.store(false, std::memory_order_relaxed);
   if (SleepOrWatch(wakes, deadline)) hub_->KeepWatch(*this, wakes, deadline);
   {
     const MutexLock lock(hub_->mutex_);
@@ -309,12 +303,14 @@ void SharedAdapter::HandOver() {
   Wake(to_wake);
 }
 
-void SharedAdapter::TryTurns() {
-  // Else another thread is at it, and gives this one what is its own.
-  if (!turn_mutex_.TryLock()) return;
+// Waits for a turn that is under way: the caller judges who is silent by what
+// has arrived.
+void SharedAdapter::TakeTurns() {
   Words to_wake;
-  MakeTurns(&to_wake);
-  turn_mutex_.Unlock();
+  {
+    const MutexLock turn(turn_mutex_);
+    MakeTurns(&to_wake);
+  }
   Wake(to_wake);
 }
 

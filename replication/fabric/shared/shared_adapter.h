@@ -93,8 +93,8 @@ class SharedAdapter : public std::enable_shared_from_this<SharedAdapter> {
 
   // Hands over to the adapter what was posted.
   void HandOver();
-  // Makes turns unless another thread does.
-  void TryTurns();
+  // Has the adapter make turns, after those that are under way.
+  void TakeTurns();
   // Has the adapter make turns until all that it has is given to the shares;
   // appends the words of threads to wake, after the locks are released.
   void MakeTurns(Words* to_wake) ABSL_EXCLUSIVE_LOCKS_REQUIRED(turn_mutex_);
