@@ -362,7 +362,7 @@ TEST_F(SharedAdapterTest, WatcherThatLeavesWakesAnotherOne) {
   User a = Connect();
   User b = Connect();
   for (int round = 0; round < 50 && !HasFailure(); ++round) {
-    std::thread watches([&] { EXPECT_TRUE(a.Wait()); });
+    std::thread watches([&] { EXPECT_EQ(a.Take(1), std::vector{WorkId(4)}); });
     EXPECT_TRUE(fed_->AwaitWaiter());
     std::atomic<bool> is_there{false};
     std::thread sleeps([&] {
@@ -371,7 +371,7 @@ TEST_F(SharedAdapterTest, WatcherThatLeavesWakesAnotherOne) {
     });
     while (!is_there) std::this_thread::yield();
     for (int yields = round; yields > 0; --yields) std::this_thread::yield();
-    a.share->Wake();
+    fed_->Feed(a.connection, WorkId(4));
     watches.join();
     EXPECT_TRUE(fed_->AwaitWaiter());
     fed_->Feed(b.connection, WorkId(5));
