@@ -304,7 +304,7 @@ TEST_F(EncryptedClusterTest, CertificatesAreReplacedWhileALogIsWritten) {
   }
 }
 
-// What a program was told. Awaited by a thread that does nothing else.
+// The sentences that a program was told. A thread of its own awaits them.
 class Heard {
  public:
   std::function<void(const std::string&)> Say() {

@@ -129,7 +129,7 @@ class NodeThreadsTest : public ::testing::Test {
   std::vector<std::unique_ptr<Log>> logs_;
 };
 
-// What the other tests rest on.
+// The other tests rest on this.
 TEST_F(NodeThreadsTest, EachThreadHasLogs) {
   const auto cluster = quorum::LoadClusterFile(cluster_.file());
   ASSERT_TRUE(cluster.ok()) << cluster.status();

@@ -18,7 +18,7 @@ namespace {
 
 // Number of adapters that were opened.
 int opened = 0;
-// What the last one calls.
+// The last one calls this.
 std::function<void(const std::string&)> said;
 
 absl::StatusOr<std::unique_ptr<fabric::Fabric>> CountAndOpen(

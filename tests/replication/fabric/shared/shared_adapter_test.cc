@@ -453,7 +453,7 @@ TEST_F(SharedAdapterTest, WakeEndsTheWaitsOfAllThreadsOfAShare) {
     });
   }
   EXPECT_TRUE(fed_->AwaitWaiter());
-  // Those that come to wait after a wake need another one.
+  // Threads that come to wait after a wake need another one.
   const Deadline end = InPatience();
   while (left < 3 && !IsOver(end)) {
     a.share->Wake();

@@ -321,7 +321,7 @@ TEST_F(TrunkKeepsTest, NothingIsReadWhileALaneMayNotBe) {
   EXPECT_GE(Kept(), bound);
   EXPECT_LE(Kept(), bound + (uint64_t{1} << 20));  // a buffer more
   EXPECT_FALSE(HasWritten());
-  // What waits in the kernel wakes nobody: a wait lasts as long as it is to.
+  // Bytes in the kernel wake nobody: a wait lasts as long as it is to.
   const int64_t before = Clock::Real().NowNanos();
   constexpr int kWaits = 10;
   for (int wait = 0; wait < kWaits; ++wait) {
