@@ -498,7 +498,7 @@ def main():
     if arguments.after and not arguments.fresh:
         parser.error("--after goes with --fresh")
     try:
-        commit = arguments.commit or Tree(ROOT).commit()
+        commit = Tree(ROOT).commit(arguments.commit or "HEAD")
     except LedgerError as error:
         sys.exit(f"gate: {error}")
     if arguments.list:

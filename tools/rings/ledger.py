@@ -56,8 +56,9 @@ class Tree:
                               f"{done.stderr.strip()}")
         return done.stdout
 
-    def commit(self):
-        return self.git("rev-parse", "HEAD").strip()
+    def commit(self, name="HEAD"):
+        """The whole hash of a commit, which may be named in short."""
+        return self.git("rev-parse", "--verify", f"{name}^{{commit}}").strip()
 
     def inputs(self, paths):
         """Hash of all files that git has below these paths (pathspecs)."""

@@ -424,6 +424,13 @@ class LedgerTest(unittest.TestCase):
             book.add(entry, times)
         return deep.state(self.suite._replace(times=times), self.tree, book)
 
+    def test_a_commit_may_be_named_in_short(self):
+        # What a commit draws depends on its whole hash.
+        whole = self.tree.commit()
+        self.assertEqual(self.tree.commit(whole[:8]), whole)
+        with self.assertRaises(ledger.LedgerError):
+            self.tree.commit("no-such-commit")
+
     def test_what_is_written_is_read_again(self):
         book = ledger.Ledger(self.path)
         book.add(self.entry(), 1)
