@@ -80,6 +80,8 @@ class SharedAdapter::Share final : public Fabric {
   // Completions or events are there. Written under the hub's lock.
   std::atomic<bool> has_news_{false};
   std::atomic<bool> is_expected_{false};
+  // A Poll left the turn to others since the last wait.
+  std::atomic<bool> has_left_turn_{false};
 
   std::deque<Completion> completions_ ABSL_GUARDED_BY(hub_->mutex_);
   std::vector<ConnectionEvent> events_ ABSL_GUARDED_BY(hub_->mutex_);
@@ -202,7 +204,10 @@ size_t SharedAdapter::Share::Poll(std::span<Completion> completions,
   if (completions.empty()) {
     hub_->HandOver();
   } else if (!has_news_.load(std::memory_order_acquire)) {
-    hub_->TakeTurns();
+    const bool leaves_turn =
+        ExpectsOthers() &&
+        !has_left_turn_.exchange(true, std::memory_order_relaxed);
+    hub_->TakeTurns(leaves_turn);
   }
   if (!has_news_.load(std::memory_order_acquire)) return 0;
   size_t count = 0;
@@ -233,6 +238,7 @@ void SharedAdapter::Share::WaitForActivity(Deadline deadline) {
     wakes = wakes_;
     ++waiting_;
   }
+  has_left_turn_.store(false, std::memory_order_relaxed);
   if (SleepOrWatch(wakes, deadline)) hub_->KeepWatch(*this, wakes, deadline);
   {
     const MutexLock lock(hub_->mutex_);
@@ -303,28 +309,38 @@ void SharedAdapter::HandOver() {
   Wake(to_wake);
 }
 
-// Waits for a turn that is under way: the caller judges who is silent by what
-// has arrived.
-void SharedAdapter::TakeTurns() {
-  Words to_wake;
-  {
-    const MutexLock turn(turn_mutex_);
-    MakeTurns(&to_wake);
+// SHA8.
+bool SharedAdapter::IsFresh() const {
+  return clock_.NowNanos() - read_until_ns_.load(std::memory_order_acquire) <
+         kFreshNanos;
+}
+
+void SharedAdapter::TakeTurns(bool leaves_turn) {
+  if (leaves_turn && IsFresh()) return;
+  if (!turn_mutex_.TryLock()) {
+    // The thread whose turn it is gives this one what is its own.
+    if (IsFresh()) return;
+    turn_mutex_.Lock();
   }
+  Words to_wake;
+  MakeTurns(&to_wake);
+  turn_mutex_.Unlock();
   Wake(to_wake);
 }
 
 void SharedAdapter::MakeTurns(Words* to_wake) {
-  for (;;) {
+  const int64_t began = clock_.NowNanos();
+  for (bool goes_on = true; goes_on;) {
     const size_t count = adapter_->Poll(completions_, &events_);
-    if (count == 0 && events_.empty()) return;
+    if (count == 0 && events_.empty()) break;
     const MutexLock lock(mutex_);
     Give(std::span(completions_).first(count), to_wake);
-    if (count == completions_.size()) continue;
+    goes_on = count == completions_.size();
+    if (goes_on) continue;
     Give(events_, to_wake);
     events_.clear();
-    return;
   }
+  read_until_ns_.store(began, std::memory_order_release);
 }
 
 void SharedAdapter::Give(std::span<const Completion> completions,

@@ -43,6 +43,11 @@
 //         came, and when the adapter's wait ended and nobody got anything: a
 //         timer, or a peer that wrote to memory. Either may be news to a caller
 //         who has computed its deadline before.
+//   SHA8. A Poll that returns nothing comes after turns that began kFreshNanos
+//         before it at most, and whose news are given. So no peer is taken for
+//         silent while its message lies unread for longer. As long as the last
+//         turns are that fresh, a Poll leaves the next ones to a thread that is
+//         at them, and once to those that are expected.
 // Thread safety: all members concurrently, those of shares too.
 // May block: as Fabric. A Poll may wait for another thread's turn.
 #ifndef ALPHEUS_REPLICATION_FABRIC_SHARED_SHARED_ADAPTER_H_
@@ -52,6 +57,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -90,11 +96,17 @@ class SharedAdapter : public std::enable_shared_from_this<SharedAdapter> {
   using Words = absl::InlinedVector<Word, 16>;
 
   static constexpr uint32_t kYieldsMax = 16;
+  // Much longer than a turn, much shorter than any time for which a peer may be
+  // silent.
+  static constexpr int64_t kFreshNanos = 200'000;
 
   // Hands over to the adapter what was posted.
   void HandOver();
-  // Has the adapter make turns, after those that are under way.
-  void TakeTurns();
+  // Returns true if turns that began less than kFreshNanos ago have given all.
+  bool IsFresh() const;
+  // Has the adapter make turns, unless the last ones are fresh and the next one
+  // is another thread's, or the caller leaves it to others (SHA8).
+  void TakeTurns(bool leaves_turn);
   // Has the adapter make turns until all that it has is given to the shares;
   // appends the words of threads to wake, after the locks are released.
   void MakeTurns(Words* to_wake) ABSL_EXCLUSIVE_LOCKS_REQUIRED(turn_mutex_);
@@ -124,6 +136,8 @@ class SharedAdapter : public std::enable_shared_from_this<SharedAdapter> {
   Mutex turn_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   std::array<Completion, 64> completions_ ABSL_GUARDED_BY(turn_mutex_);
   std::vector<ConnectionEvent> events_ ABSL_GUARDED_BY(turn_mutex_);
+  // When the last turns began whose news all are given. Written by turns.
+  std::atomic<int64_t> read_until_ns_{std::numeric_limits<int64_t>::min() / 2};
 
   mutable Mutex mutex_;
   std::set<Share*> shares_ ABSL_GUARDED_BY(mutex_);

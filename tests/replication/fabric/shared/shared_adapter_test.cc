@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -99,7 +100,10 @@ class FedFabric final : public Fabric {
   }
   size_t Poll(std::span<Completion> completions,
               std::vector<ConnectionEvent>* events) override {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    ++polls_;
+    changed_.notify_all();
+    changed_.wait_for(lock, 2 * kPatience, [this] { return !holds_polls_; });
     SendAll();
     events->insert(events->end(), events_.begin(), events_.end());
     events_.clear();
@@ -146,6 +150,10 @@ class FedFabric final : public Fabric {
     const std::lock_guard lock(mutex_);
     unnoticed_.push_back({.connection = connection, .work = work});
   }
+  bool HasUnnoticed() {
+    const std::lock_guard lock(mutex_);
+    return !unnoticed_.empty();
+  }
   void FeedEvent(ConnectionEvent event) {
     const std::lock_guard lock(mutex_);
     events_.push_back(std::move(event));
@@ -160,6 +168,23 @@ class FedFabric final : public Fabric {
   bool AwaitNothingUnsent() {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, kPatience, [this] { return unsent_ == 0; });
+  }
+
+  // Polls end once they are let go.
+  void HoldPolls(bool holds) {
+    const std::lock_guard lock(mutex_);
+    holds_polls_ = holds;
+    changed_.notify_all();
+  }
+  int polls() {
+    const std::lock_guard lock(mutex_);
+    return polls_;
+  }
+  // Returns once there were so many Polls; false if there are none.
+  bool AwaitPolls(int count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kPatience,
+                             [this, count] { return polls_ >= count; });
   }
 
   std::vector<ConnectionId> closed;
@@ -178,10 +203,30 @@ class FedFabric final : public Fabric {
   std::deque<Completion> unnoticed_;
   std::vector<ConnectionEvent> events_;
   bool is_woken_ = false;
+  bool holds_polls_ = false;
   int waits_ = 0;
+  int polls_ = 0;
   int unsent_ = 0;  // work
   uint64_t keys_ = 0;
   uint64_t connections_ = 0;
+};
+
+// The real time, which a test may stop.
+class StoppableClock final : public Clock {
+ public:
+  // Called at each look; set while no other thread looks.
+  std::function<void()> on_look = [] {};
+
+  int64_t NowNanos() const override {
+    on_look();
+    const int64_t stopped = stopped_at_;
+    return stopped != 0 ? stopped : Clock::Real().NowNanos();
+  }
+  void Stop() { stopped_at_ = Clock::Real().NowNanos(); }
+  void Pass(int64_t nanos) { stopped_at_ += nanos; }
+
+ private:
+  std::atomic<int64_t> stopped_at_{0};
 };
 
 class SharedAdapterTest : public ::testing::Test {
@@ -246,9 +291,10 @@ class SharedAdapterTest : public ::testing::Test {
     });
   }
 
+  StoppableClock clock_;
   const std::shared_ptr<FedFabric> fed_ = std::make_shared<FedFabric>();
   std::shared_ptr<SharedAdapter> adapter_ =
-      std::make_shared<SharedAdapter>(fed_, Clock::Real());
+      std::make_shared<SharedAdapter>(fed_, clock_);
 };
 
 // SHA1.
@@ -520,7 +566,8 @@ TEST_F(SharedAdapterTest, WorkIsNotLeftToAWatcherThatHasSent) {
   std::thread sleeps([&] { c.share->WaitForActivity(Deadline()); });
   EXPECT_TRUE(fed_->AwaitNothingUnsent());
   fed_->FeedUnnoticed(c.connection, WorkId(1));
-  EXPECT_FALSE(b.HasAny());
+  // The thread of `c` may still have the turn.
+  while (fed_->HasUnnoticed()) EXPECT_FALSE(b.HasAny());
   sleeps.join();
   EXPECT_FALSE(b.share->sends_for_waiters());
   EXPECT_EQ(c.Take(1), std::vector{WorkId(1)});
@@ -552,9 +599,49 @@ TEST_F(SharedAdapterTest, WaitEndsWhenAnotherThreadOfTheShareTakesWhatCame) {
   std::future<void> watches = Wait(a);
   fed_->AwaitWaiter();
   fed_->FeedUnnoticed(a.connection, WorkId(1));
-  EXPECT_TRUE(a.HasAny());
+  while (!a.HasAny()) std::this_thread::yield();
   EXPECT_EQ(watches.wait_for(kPatience), std::future_status::ready);
   a.share->Wake();
+}
+
+// SHA8. Once, and not while what was read is old.
+TEST_F(SharedAdapterTest, PollLeavesTheTurnToThoseThatWereWoken) {
+  clock_.Stop();
+  User a = Connect();
+  User b = Connect();
+  User c = Connect();
+  std::thread watches([&] { EXPECT_EQ(a.Take(1), std::vector{WorkId(1)}); });
+  EXPECT_TRUE(fed_->AwaitWaiter());
+  fed_->Feed(a.connection, WorkId(1));
+  watches.join();
+  const int before = fed_->polls();
+  EXPECT_FALSE(b.HasAny());
+  EXPECT_EQ(fed_->polls(), before);
+  EXPECT_FALSE(b.HasAny());
+  EXPECT_EQ(fed_->polls(), before + 1);
+  clock_.Pass(kNanosPerMs);
+  EXPECT_FALSE(c.HasAny());
+  EXPECT_EQ(fed_->polls(), before + 2);
+}
+
+// SHA8. A thread was paused in the midst of its turn, say.
+TEST_F(SharedAdapterTest, PollAwaitsATurnOnceTheLastOneIsOld) {
+  clock_.Stop();
+  User a = Connect();
+  User b = Connect();
+  EXPECT_FALSE(a.HasAny());
+  fed_->HoldPolls(true);
+  const int before = fed_->polls();
+  std::future<bool> turns = std::async([&] { return a.HasAny(); });
+  EXPECT_TRUE(fed_->AwaitPolls(before + 1));
+  EXPECT_FALSE(b.HasAny());
+  clock_.Pass(kNanosPerMs);
+  fed_->Feed(b.connection, WorkId(1));
+  // The turn ends once it is found to be old.
+  clock_.on_look = [&] { fed_->HoldPolls(false); };
+  EXPECT_TRUE(b.HasAny());
+  fed_->HoldPolls(false);
+  EXPECT_FALSE(turns.get());
 }
 
 // SHA6. A thread that was woken and has posted is not waited for.
