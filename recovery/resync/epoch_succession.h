@@ -211,7 +211,6 @@ class EpochSuccession final : public ReplicationSink,
   void AnnounceDurable() override { running().AnnounceDurable(); }
   void BeginConfirmation() override;
   void End(const absl::Status& why) override;
-  void SendPosted() override { running().SendPosted(); }
   bool sends_for_waiters() const override {
     return fabric_.sends_for_waiters();
   }

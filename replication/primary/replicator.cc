@@ -238,11 +238,6 @@ bool Replicator::Disconnected(fabric::ConnectionId connection) {
   return true;
 }
 
-void Replicator::SendPosted() {
-  // Events stay for Poll.
-  (void)fabric_.Poll({}, &events_);
-}
-
 // Takes what arrived first: after a long pause, acks may have been waiting. If
 // an ack made a batch possible, another round sends it. If not, there is no
 // other round, so that the caller gets its ack at once.

@@ -182,7 +182,6 @@ class Replicator final : public ReplicationSink {
   void BeginConfirmation() override;
   // Also keeps records that are persisted from becoming durable.
   void End(const absl::Status& why) override;
-  void SendPosted() override;
   bool sends_for_waiters() const override {
     return fabric_.sends_for_waiters();
   }

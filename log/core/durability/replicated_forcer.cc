@@ -184,11 +184,12 @@ bool ReplicatedForcer<P>::OfferFinished(Then then) {
     return false;
   }
   sink_.Advance(finished);
-  // Posting does not send, and the fence below may take long: send first. No
-  // answer can be there yet, and to look for one may take a system call.
+  // Posting does not send, and the fence below may take long: send first. What
+  // arrived meanwhile is taken, too: a caller that yields its core first would
+  // have waited for it (docs/results/service.md).
   const bool is_left_to_wait =
       then == Then::kWaits && sink_.sends_for_waiters();
-  if (!is_left_to_wait) sink_.SendPosted();
+  if (!is_left_to_wait) sink_.Poll();
   offered_ = finished;
   offered_lsn_.store(finished.lsn.value, std::memory_order_release);
   if (order_ == FlushOrder::kRemoteFirst) {

@@ -108,11 +108,8 @@ class ReplicationSink {
   // any more. Requires: !why.ok().
   virtual void End(const absl::Status& why) = 0;
 
-  // Sends what Advance posted, for a caller that does something else before it
-  // polls. Need take nothing that arrived.
-  virtual void SendPosted() { (void)Poll(); }
-  // Returns true if a caller that is going to wait had better leave that to its
-  // wait, since others are about to post.
+  // Returns true if a caller that has posted and is going to wait had better
+  // leave the sending to its wait, since others are about to post.
   virtual bool sends_for_waiters() const { return false; }
 
   // Processes what arrived and posts what waits. Waits for no arrival. Returns

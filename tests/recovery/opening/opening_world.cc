@@ -72,7 +72,6 @@ class OpeningWorld::DrivenReplication final : public ReplicationSink {
   void AnnounceDurable() override { inner_.AnnounceDurable(); }
   void BeginConfirmation() override { inner_.BeginConfirmation(); }
   void End(const absl::Status& why) override { inner_.End(why); }
-  void SendPosted() override { inner_.SendPosted(); }
   Polled Poll() override { return inner_.Poll(); }
   ReplicationState replication_state() const override {
     return inner_.replication_state();

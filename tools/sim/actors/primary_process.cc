@@ -67,7 +67,6 @@ class PrimaryProcess::Sink final : public ReplicationSink {
   void AnnounceDurable() override { inner_.AnnounceDurable(); }
   void BeginConfirmation() override { inner_.BeginConfirmation(); }
   void End(const absl::Status& why) override { inner_.End(why); }
-  void SendPosted() override { inner_.SendPosted(); }
   Polled Poll() override {
     world_.ClearActivity(primary_.host_);
     const Polled polled = inner_.Poll();

@@ -49,8 +49,7 @@ class FakeSink final : public ReplicationSink {
   mutable int questions = 0;  // how often it was asked
   int waits = 0;
   int wakes = 0;
-  int sends = 0;
-  bool sends_poll = true;
+  bool leaves_sending = false;
   std::vector<absl::Status> ended;
 
   void Advance(const RingEnd& finished) override { on_advance(finished); }
@@ -65,10 +64,7 @@ class FakeSink final : public ReplicationSink {
     on_confirm();
   }
   void End(const absl::Status& why) override { ended.push_back(why); }
-  void SendPosted() override {
-    ++sends;
-    if (sends_poll) (void)Poll();
-  }
+  bool sends_for_waiters() const override { return leaves_sending; }
   // A copy: it may put another in its place.
   Polled Poll() override {
     const auto act = on_poll;
@@ -987,18 +983,21 @@ TEST_F(ReplicationSinkTest, StepPollsOnce) {
   }
 }
 
-// A record that was offered just now has no answer yet.
-TEST_F(ReplicationSinkTest, OfferIsSentAndNoAnswerLookedFor) {
+// The wait of a thread beside others sends for it. A thread that goes on sends.
+TEST_F(ReplicationSinkTest,
+       OfferOfAThreadThatWaitsBesideOthersIsLeftToItsWait) {
   for (const FlushOrder order : kOrders) {
     log_.reset();
     Open(order);
-    sink_.sends_poll = false;
+    sink_.leaves_sending = true;
     int polls = 0;
     sink_.on_poll = [&] { ++polls; };
-    const int before = sink_.sends;
     EXPECT_TRUE(Append().ok());
-    EXPECT_EQ(sink_.sends, before + 1);
     EXPECT_EQ(polls, 0);
+    ReservedRecord record = *log_->Reserve(8, Deadline());
+    ASSERT_TRUE(log_->Complete(record).ok());
+    EXPECT_TRUE(log_->BeginForce(record.lsn).ok());
+    EXPECT_EQ(polls, 1);
   }
 }
 
