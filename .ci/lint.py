@@ -51,7 +51,7 @@ ROOM_RANK = {
             "grpc": 5,
             "metrics": 6},
     "api/service": {"record": 0, "clients": 1, "log": 2, "served": 3},
-    "api/store": {"record": 0, "index": 0, "engine": 1},
+    "api/store": {"record": 0, "index": 0, "engine": 1, "local": 2},
     "api/client": {"append": 0, "locate": 0, "grpc": 1},
     "api/grpc": {"access": 0, "connections": 0, "wire": 0, "calls": 1, "server": 2},
     "api/metrics": {"model": 0, "collect": 1, "server": 2},

@@ -194,6 +194,10 @@ size_t Log::payload_bytes_max() const {
 }
 uint64_t Log::free_bytes() const { return engine_->log().free_bytes(); }
 uint64_t Log::ring_bytes() const { return engine_->log().ring().capacity(); }
+std::span<const std::byte> Log::ring() const {
+  const Ring& ring = engine_->log().ring();
+  return {ring.data(), ring.capacity()};
+}
 Lsn Log::persisted_lsn(PersistedBy by) const {
   return engine_->log().persisted_lsn(by);
 }

@@ -224,13 +224,15 @@ bool Engine::AddTo(Record& record, Submitted& request) {
   return true;
 }
 
-void Engine::Append() {
+Lsn Engine::Append() {
+  Lsn last;
   std::vector<Submitted> submitted = std::exchange(submitted_, {});
   for (auto next = submitted.begin(); next != submitted.end();) {
     Record record{.number = last_record_ + 1, .bytes = kStoreRecordHeaderBytes};
     while (next != submitted.end() && AddTo(record, *next)) ++next;
-    AppendRecord(std::move(record));
+    last = std::max(last, AppendRecord(std::move(record)));
   }
+  return last;
 }
 
 // ENG4. Keys and values go from the client's bytes into the log, once.
@@ -253,8 +255,9 @@ void Engine::FillIn(Record& record, RingOffset offset,
   }
 }
 
-void Engine::AppendRecord(Record record) {
+Lsn Engine::AppendRecord(Record record) {
   absl::Status appended;
+  Lsn lsn;
   bool is_filled = false;
   if (!record.changes.empty()) {
     const absl::StatusOr<PlacedRecord> placed = log_.Append(
@@ -263,7 +266,10 @@ void Engine::AppendRecord(Record record) {
           FillIn(record, offset, payload);
         });
     appended = placed.status();
-    if (placed.ok()) BeginForce(record, *placed);
+    if (placed.ok()) {
+      lsn = placed->lsn;
+      BeginForce(record, *placed);
+    }
   }
   std::vector<Judged> unappended;
   std::vector<Judged> waits;
@@ -283,6 +289,7 @@ void Engine::AppendRecord(Record record) {
   if (appended.ok() && is_filled) records_.push_back(std::move(record));
   Confirm(std::move(unappended));
   if (!appended.ok() && is_filled) Fail(appended);
+  return lsn;
 }
 
 void Engine::BeginForce(Record& record, const PlacedRecord& placed) {

@@ -112,8 +112,9 @@ class Engine {
   // condition does not hold, none of them is done. Keys and values must stay
   // until Append returns.
   void Submit(std::vector<Operation> operations, Done done);
-  // Appends what was submitted, and begins to force it.
-  void Append();
+  // Appends what was submitted, and begins to force it. Returns the LSN of the
+  // last record; 0: nothing was appended.
+  Lsn Append();
   // Shows what has become durable, and answers. Returns true if it did
   // anything.
   bool Poll();
@@ -195,7 +196,7 @@ class Engine {
   bool Holds(const Condition& condition, const Newest& newest) const;
   Newest NewestOf(const Record& record, std::span<const std::byte> key,
                   uint64_t hash) const;
-  void AppendRecord(Record record);
+  Lsn AppendRecord(Record record);
   void FillIn(Record& record, RingOffset offset, std::span<std::byte> payload);
   void BeginForce(Record& record, const PlacedRecord& placed);
   void Confirm(std::vector<Judged> judged);
