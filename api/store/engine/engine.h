@@ -16,7 +16,7 @@
 // whole or not at all.
 //
 // Invariants:
-//   ENG1. The index names durable records only (O1).
+//   ENG1. The index names durable records only (P-O1).
 //   ENG2. Versions of a key become visible in the order in which they were
 //         judged, which is that of the log.
 //   ENG3. An answer that appended nothing (a condition that does not hold, a
@@ -130,7 +130,7 @@ class Engine {
     Version version = 0;
   };
   // Returns the newest durable version of a key. Before an answer goes to a
-  // client the epoch must be confirmed after the client asked (O14).
+  // client the epoch must be confirmed after the client asked (P-O14).
   std::optional<Found> Get(std::span<const std::byte> key) const;
   // As Index::Scan, of whole objects.
   std::optional<uint64_t> Scan(

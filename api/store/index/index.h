@@ -19,7 +19,7 @@
 // A reader at another host has a copy of the directory, which may be old. The
 // header of a bucket says of which hashes it is, and whether its segment is
 // moved: then the reader fetches the directory again. What a reader may still
-// hold is freed later, by generations (O3).
+// hold is freed later, by generations (P-O3).
 //
 // The directory is an array of words. Word 0 is its header: the depth in bits 0
 // to 8, and bit 8 once another array has taken its place. From word 8 on, entry
@@ -29,11 +29,11 @@
 // Invariants:
 //   IDX1. Once Put returned, every look at the index finds that slot for the
 //         key, or a later one; a reader with an old directory is sent to a new
-//         one (O4).
+//         one (P-O4).
 //   IDX2. A split publishes in this order: both successors whole; `moved` in
 //         each bucket of the old segment; the directory; the next change.
 //   IDX3. Memory that a reader may hold is not used again before FreeThrough
-//         (O3).
+//         (P-O3).
 //   IDX4. A scan that goes from cursor to cursor shows each key that is there
 //         throughout, whatever is split meanwhile.
 // Thread safety: one thread calls; peers and other threads READ its memory.
@@ -84,7 +84,7 @@ class Index {
   // Removes the key. Returns false if it is not there.
   bool Erase(uint64_t hash, HasKey has_key);
   // Sets the slot that is still `from` to `to`. Returns false if there is none
-  // (O13).
+  // (P-O13).
   bool Replace(uint64_t hash, Slot from, Slot to);
 
   // Number of keys.

@@ -18,7 +18,7 @@ bool Segment::FindIn(size_t bucket, uint16_t fingerprint, HasKey has_key,
   for (size_t i = 0; i < kSlotsPerBucket; ++i) {
     const Slot one = slot({bucket, i});
     if (one.is_empty() || one.fingerprint() != fingerprint) continue;
-    if (!has_key(one)) continue;  // O11
+    if (!has_key(one)) continue;  // P-O11
     *found = {bucket, i};
     return true;
   }

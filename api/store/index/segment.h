@@ -17,8 +17,9 @@
 //
 // Invariants:
 //   SEG1. A slot never moves inside a segment, so that a reader who looks at
-//         its buckets in any order misses no key that is there throughout (O4).
-//   SEG2. A segment that is moved does not change any more (O4).
+//         its buckets in any order misses no key that is there throughout
+//         (P-O4).
+//   SEG2. A segment that is moved does not change any more (P-O4).
 // Thread safety: one thread writes; peers and other threads read.
 // References: docs/design/object_store.md#the-index; RACE (ATC'21), Dash
 // (VLDB'20).

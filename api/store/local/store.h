@@ -13,7 +13,7 @@
 //   STO1. A Put, Delete or Write that returned OK survives whatever a record of
 //         the log does (LG1 of log.h).
 //   STO2. What Get and Scan show is durable, and of the log's latest epoch at
-//         some moment of the call (O14).
+//         some moment of the call (P-O14).
 // Thread safety: all members concurrently, but the destructor.
 // References: docs/design/object_store.md.
 #ifndef ALPHEUS_API_STORE_LOCAL_STORE_H_

@@ -44,7 +44,7 @@ inline constexpr size_t kObjectUnitBytes = 8;
 inline constexpr size_t kKeyBytesMax = 65'535;
 
 // Names the request that wrote an object, so that a repeated one is known
-// (O10).
+// (P-O10).
 struct RequestId {
   uint64_t client = 0;
   uint64_t sequence = 0;

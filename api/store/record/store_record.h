@@ -14,7 +14,7 @@
 //   3       kind
 //   4..8    count of what follows: kObjects the objects; kTime 0
 //   8..16   log time, in ns since 1970: no reader was shown a later one before
-//           the next such record (O12, P-E27)
+//           the next such record (P-O12, P-E27)
 //   16..    kObjects: objects, one behind the other (object.h)
 //
 // Thread safety: pure functions.

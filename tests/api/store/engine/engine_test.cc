@@ -150,7 +150,7 @@ TEST_F(StoreEngineTest, PutGetDelete) {
   EXPECT_FALSE(Do(Delete("k")).is_done());
 }
 
-// ENG1, O1.
+// ENG1, P-O1.
 TEST_F(StoreEngineTest, NothingIsSeenOrAnsweredBeforeItIsDurable) {
   const auto first = Submit({Put("k", "one")});
   engine_->Append();

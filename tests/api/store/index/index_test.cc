@@ -135,7 +135,7 @@ TEST_F(IndexTest, PutReplacesAndEraseRemoves) {
   EXPECT_EQ(index_.size(), 1U);
 }
 
-// O11. Keys whose bucket and fingerprint are alike are told apart.
+// P-O11. Keys whose bucket and fingerprint are alike are told apart.
 TEST_F(IndexTest, KeysOfOneFingerprintAreToldApart) {
   const uint64_t a = Mix(1);
   const uint64_t b = a ^ (uint64_t{1} << 60);
@@ -146,7 +146,7 @@ TEST_F(IndexTest, KeysOfOneFingerprintAreToldApart) {
   EXPECT_EQ(Find(b), of_b);
 }
 
-// O13.
+// P-O13.
 TEST_F(IndexTest, ReplaceTakesOnlyTheSlotThatIsStillThere) {
   const uint64_t hash = Mix(1);
   const Slot first = Put(hash);

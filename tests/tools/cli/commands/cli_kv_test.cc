@@ -39,8 +39,9 @@ TEST_F(CliKvTest, ConditionsAreKept) {
             std::string::npos)
       << refused.error;
   RunWell(Kv("put", {"k", "w", "--if-version", version}));
-  EXPECT_EQ(RunAlpheus(Kv("del", {"k", "--if-version", version})).end.exit_status,
-            kFailed);
+  EXPECT_EQ(
+      RunAlpheus(Kv("del", {"k", "--if-version", version})).end.exit_status,
+      kFailed);
   EXPECT_EQ(RunWell(Kv("get", {"k"})), "w");
 }
 
