@@ -5,7 +5,7 @@
 // the store's own: who does not know it can't choose keys that collide.
 //
 // Thread safety: pure.
-// References: XXH3, of xxHash.
+// References: xxHash, its 64-bit hash of the third generation.
 #ifndef ALPHEUS_API_STORE_RECORD_KEY_HASH_H_
 #define ALPHEUS_API_STORE_RECORD_KEY_HASH_H_
 

@@ -11,7 +11,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <span>
 #include <string>
 #include <utility>
@@ -23,6 +22,7 @@
 #include "api/store/record/object.h"
 #include "api/store/record/store_record.h"
 #include "log/base/bytes.h"
+#include "log/base/random.h"
 #include "tests/api/store/engine/memory_log.h"
 
 namespace alpheus::testing {
@@ -440,33 +440,34 @@ TEST(StoreEnginePlacesTest, ObjectsAreFoundOnceTheLogIsLong) {
 // Every answer that was given holds after a crash, and so does what was read;
 // what was not answered may be there or not, in the order of the log.
 TEST_F(StoreEngineTest, CrashesAtAnyPointKeepWhatWasAnswered) {
-  std::mt19937_64 random(34);
+  Random random(34);
   std::map<std::string, std::string> durable;  // as answered
   for (int round = 0; round < 300; ++round) {
     std::vector<std::shared_ptr<Answer>> answers;
     std::vector<std::vector<std::pair<std::string, std::optional<std::string>>>>
         asked;
     const size_t before = log_.records();
-    for (uint64_t i = random() % 12; i > 0; --i) {
+    for (uint64_t i = random.Next() % 12; i > 0; --i) {
       asked.emplace_back();
       std::vector<Operation> operations;
-      for (uint64_t j = 1 + random() % 3; j > 0; --j) {
-        const std::string key = absl::StrCat("key ", random() % 40, ".", j);
-        if (random() % 3 == 0) {
+      for (uint64_t j = 1 + random.Next() % 3; j > 0; --j) {
+        const std::string key =
+            absl::StrCat("key ", random.Next() % 40, ".", j);
+        if (random.Next() % 3 == 0) {
           operations.push_back(Delete(key));
           asked.back().emplace_back(key, std::nullopt);
         } else {
-          const std::string value = absl::StrCat("value ", random());
+          const std::string value = absl::StrCat("value ", random.Next());
           operations.push_back(Put(key, value));
           asked.back().emplace_back(key, value);
         }
       }
       answers.push_back(Submit(std::move(operations)));
-      if (random() % 3 == 0) engine_->Append();
+      if (random.Next() % 3 == 0) engine_->Append();
     }
     engine_->Append();
     const size_t durable_records =
-        before + random() % (log_.records() - before + 1);
+        before + random.Next() % (log_.records() - before + 1);
     log_.MakeDurable(durable_records);
     log_.Confirm();
     engine_->Poll();

@@ -12,7 +12,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <set>
 #include <span>
 #include <string>
@@ -23,6 +22,7 @@
 #include "api/store/index/segment.h"
 #include "api/store/index/slot.h"
 #include "log/base/mix.h"
+#include "log/base/random.h"
 
 namespace alpheus::testing {
 namespace {
@@ -159,12 +159,12 @@ TEST_F(IndexTest, ReplaceTakesOnlyTheSlotThatIsStillThere) {
 }
 
 TEST_F(IndexTest, AgreesWithAMapThroughManySplits) {
-  std::mt19937_64 random(34);
+  Random random(34);
   std::map<uint64_t, Slot> expected;
   const uint64_t keys = 60'000;
   for (int i = 0; i < 200'000; ++i) {
-    const uint64_t hash = Mix(random() % keys);
-    if (random() % 4 != 0) {
+    const uint64_t hash = Mix(random.Next() % keys);
+    if (random.Next() % 4 != 0) {
       expected[hash] = Put(hash);
     } else {
       EXPECT_EQ(index_.Erase(hash, HasHash(hash)), expected.erase(hash) == 1);
@@ -181,7 +181,7 @@ TEST_F(IndexTest, AgreesWithAMapThroughManySplits) {
 
 // IDX4. Cursors stay good while segments are split.
 TEST_F(IndexTest, ScanShowsAllThatIsThereThroughout) {
-  std::mt19937_64 random(34);
+  Random random(34);
   std::set<uint64_t> throughout;
   for (uint64_t key = 0; key < 5'000; ++key) {
     throughout.insert(Mix(key));
@@ -193,7 +193,7 @@ TEST_F(IndexTest, ScanShowsAllThatIsThereThroughout) {
   while (cursor) {
     cursor = index_.Scan(
         *cursor, [&](Slot slot) { seen.insert(objects_.HashOf(slot)); });
-    for (uint64_t i = random() % 2'000; i > 0; --i) Put(Mix(next_key++));
+    for (uint64_t i = random.Next() % 2'000; i > 0; --i) Put(Mix(next_key++));
   }
   for (const uint64_t hash : throughout) ASSERT_TRUE(seen.contains(hash));
 }

@@ -6,13 +6,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "log/base/bytes.h"
+#include "log/base/random.h"
 
 namespace alpheus::testing {
 namespace {
@@ -73,22 +73,23 @@ void ExpectEqual(const Object& a, const Object& b) {
 }
 
 TEST(ObjectTest, DecodesWhatWasEncoded) {
-  std::mt19937_64 random(34);
+  Random random(34);
   for (int i = 0; i < 2'000; ++i) {
-    const std::string key(1 + random() % 40, 'k');
-    const std::string value(random() % 300, 'v');
+    const std::string key(1 + random.Next() % 40, 'k');
+    const std::string value(random.Next() % 300, 'v');
     Object object;
     object.key = AsBytes(key);
-    object.is_deleted = random() % 4 == 0;
+    object.is_deleted = random.Next() % 4 == 0;
     if (!object.is_deleted) object.value = AsBytes(value);
-    object.lap = static_cast<uint8_t>(random());
-    if (random() % 2 == 0) object.expires_ns = random() >> 1;
-    if (random() % 2 == 0) object.copied_version = random();
-    if (random() % 2 == 0) object.request = RequestId{random(), random()};
-    object.has_sum = random() % 2 == 0;
+    object.lap = static_cast<uint8_t>(random.Next());
+    if (random.Next() % 2 == 0) object.expires_ns = random.Next() >> 1;
+    if (random.Next() % 2 == 0) object.copied_version = random.Next();
+    if (random.Next() % 2 == 0)
+      object.request = RequestId{random.Next(), random.Next()};
+    object.has_sum = random.Next() % 2 == 0;
     std::vector<std::byte> bytes = Encode(object);
     EXPECT_EQ(bytes.size() % store::kObjectUnitBytes, 0U);
-    bytes.resize(bytes.size() + random() % 20, std::byte{0xaa});
+    bytes.resize(bytes.size() + random.Next() % 20, std::byte{0xaa});
     const auto decoded = store::DecodeObject(bytes);
     ASSERT_TRUE(decoded.ok()) << decoded.status();
     EXPECT_EQ(decoded->encoded_bytes, EncodedBytes(object));
