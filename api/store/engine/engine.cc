@@ -75,9 +75,14 @@ absl::Status Engine::Recover(const PlacedRecord& record) {
           if (VersionOf(slot, object) < version) return absl::OkStatus();
         }
         const auto has_key = [&](Slot one) { return HasKey(one, object.key); };
-        if (!object.is_deleted) return index_->Put(hash, slot, has_key);
-        index_->Erase(hash, has_key);
-        return absl::OkStatus();
+        const std::optional<Slot> before = index_->Find(hash, has_key);
+        if (before) live_bytes_ -= before->bytes_max();
+        if (object.is_deleted) {
+          index_->Erase(hash, has_key);
+          return absl::OkStatus();
+        }
+        live_bytes_ += slot.bytes_max();
+        return index_->Put(hash, slot, has_key);
       });
 }
 
@@ -184,6 +189,7 @@ bool Engine::Holds(const Condition& condition, const Newest& newest) const {
 }
 
 bool Engine::AddTo(Record& record, Submitted& request) {
+  if (!request.originals.empty()) return AddCopiesTo(record, request);
   Judged judged{.done = std::move(request.done)};
   bool holds = true;
   std::vector<Newest> newest;
@@ -224,9 +230,88 @@ bool Engine::AddTo(Record& record, Submitted& request) {
   return true;
 }
 
+// P-E16. In the order of the log no copy lies behind a newer version of its key.
+bool Engine::AddCopiesTo(Record& record, Submitted& request) {
+  size_t bytes = 0;
+  for (const Object& one : request.kept) bytes += EncodedBytes(one);
+  if (record.bytes + bytes > log_.payload_bytes_max()) return false;
+  Judged judged{.done = std::move(request.done)};
+  for (size_t i = 0; i < request.kept.size(); ++i) {
+    const Object& one = request.kept[i];
+    const absl::string_view key = TextOf(one.key);
+    const Slot original = request.originals[i];
+    const uint64_t hash = HashOf(one.key);
+    const Newest newest = NewestOf(record, one.key, hash);
+    if (newest.record != 0 || Find(one.key, hash) != original) {
+      // The one that is newer must be durable first (CLN1 of cleaner.h).
+      judged.judged_by = std::max(judged.judged_by, newest.record);
+      continue;
+    }
+    judged.appends = true;
+    record.newest[key] = {.is_there = true,
+                          .version = *one.copied_version,
+                          .record = record.number,
+                          .change = record.changes.size()};
+    record.changes.push_back({.key = std::string(key),
+                              .hash = hash,
+                              .kept = &one,
+                              .original = original});
+    record.bytes += EncodedBytes(one);
+  }
+  record.judged.push_back(std::move(judged));
+  return true;
+}
+
+absl::Status Engine::CopyForward(const PlacedRecord& record, Done done) {
+  ALPHEUS_ASSIGN_OR_RETURN(const StoreRecordHeader header,
+                           DecodeStoreRecordHeader(record.payload));
+  Submitted request{.operations = {}, .done = std::move(done)};
+  ALPHEUS_RETURN_IF_ERROR(ForEachObject(
+      record.payload, header.count,
+      [&](size_t offset, const DecodedObject& decoded) {
+        const Object& object = decoded.object;
+        if (object.is_deleted) return absl::OkStatus();  // all older ones go
+        const uint64_t hash = HashOf(object.key);
+        const Slot slot(record.offset.value + offset, decoded.encoded_bytes,
+                        hash, object.expires_ns.has_value());
+        if (Find(object.key, hash) != slot) return absl::OkStatus();
+        Object copy = object;
+        copy.copied_version = VersionOf(slot, object);
+        request.originals.push_back(slot);
+        request.kept.push_back(copy);
+        return absl::OkStatus();
+      }));
+  if (!failure_.ok() || request.kept.empty()) {
+    request.done(failure_, {});
+    return absl::OkStatus();
+  }
+  submitted_.push_back(std::move(request));
+  return absl::OkStatus();
+}
+
+void Engine::RefusePuts(std::vector<Submitted>& submitted) {
+  std::erase_if(submitted, [&](Submitted& request) {
+    const bool has_put =
+        std::ranges::any_of(request.operations, [](const Operation& one) {
+          return one.kind == Operation::Kind::kPut;
+        });
+    if (has_put) {
+      request.done(absl::ResourceExhaustedError(absl::StrCat(
+                       "the store is full: ", live_bytes_, " of the ",
+                       log_.ring().size(),
+                       " bytes of its log have objects that are the newest of "
+                       "their keys. Delete some, or use a larger log")),
+                   {});
+    }
+    return has_put;
+  });
+}
+
 Lsn Engine::Append() {
   Lsn last;
   std::vector<Submitted> submitted = std::exchange(submitted_, {});
+  const uint64_t reserve = log_.ring().size() / kReservedParts;
+  if (log_.free_bytes() < reserve) RefusePuts(submitted);
   for (auto next = submitted.begin(); next != submitted.end();) {
     Record record{.number = last_record_ + 1, .bytes = kStoreRecordHeaderBytes};
     while (next != submitted.end() && AddTo(record, *next)) ++next;
@@ -244,13 +329,16 @@ void Engine::FillIn(Record& record, RingOffset offset,
   const auto lap = static_cast<uint8_t>(offset.value / log_.ring().size());
   size_t at = kStoreRecordHeaderBytes;
   for (Change& change : record.changes) {
-    Object object = ObjectOf(*change.operation);
+    Object object =
+        change.kept != nullptr ? *change.kept : ObjectOf(*change.operation);
     object.lap = lap;
     const size_t bytes = EncodedBytes(object);
     EncodeObject(object, payload.subspan(at, bytes));
     const uint64_t place = offset.value + at;
-    change.slot = Slot(place, bytes, change.hash);
+    change.slot =
+        Slot(place, bytes, change.hash, object.expires_ns.has_value());
     change.version = object.is_deleted ? 0 : place / kPlaceUnitBytes;
+    if (object.copied_version) change.version = *object.copied_version;
     at += bytes;
   }
 }
@@ -296,9 +384,11 @@ void Engine::BeginForce(Record& record, const PlacedRecord& placed) {
   end_ = placed.offset.value + placed.payload.size();
   last_record_ = record.number;
   for (Change& change : record.changes) {
-    const bool is_there = change.operation->kind == Operation::Kind::kPut;
+    const bool is_there = change.kept != nullptr ||
+                          change.operation->kind == Operation::Kind::kPut;
     change.is_deleted = !is_there;
     change.operation = nullptr;
+    change.kept = nullptr;
     newest_[change.key] = {.is_there = is_there,
                            .version = change.version,
                            .record = record.number};
@@ -356,11 +446,16 @@ void Engine::Show(Record& record) {
   for (const Change& change : record.changes) {
     const auto key = AsBytes(change.key);
     const auto has_key = [&](Slot slot) { return HasKey(slot, key); };
+    const std::optional<Slot> before = index_->Find(change.hash, has_key);
     if (change.is_deleted) {
       index_->Erase(change.hash, has_key);
+    } else if (!change.original.is_empty()) {
+      index_->Replace(change.hash, change.original, change.slot);  // P-O13
     } else {
       shown.Update(index_->Put(change.hash, change.slot, has_key));
     }
+    if (before) live_bytes_ -= before->bytes_max();
+    if (!change.is_deleted) live_bytes_ += change.slot.bytes_max();
     const auto newest = newest_.find(change.key);
     // A record may change a key more than once.
     const bool is_there = newest != newest_.end();

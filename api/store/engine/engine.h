@@ -123,6 +123,16 @@ class Engine {
     return submitted_.empty() && records_.empty() && unappended_.empty();
   }
 
+  // ---- Cleaning
+
+  // Submits copies of those objects of a durable record that are the newest of
+  // their keys, durable or not (P-E16). `done` is called as by Submit, without
+  // outcomes; at once if there is nothing to copy. The record's payload must
+  // stay until Append returns. Errors: DataLoss (no record of a store).
+  absl::Status CopyForward(const PlacedRecord& record, Done done);
+  // Bytes of the ring that the newest durable objects have, within an eighth.
+  uint64_t live_bytes() const { return live_bytes_; }
+
   // ---- Readers
 
   struct Found {
@@ -141,6 +151,8 @@ class Engine {
 
  private:
   static constexpr size_t kNoChange = ~size_t{0};
+  // A sixteenth of the ring is for deletions and the cleaner.
+  static constexpr uint64_t kReservedParts = 16;
 
   // The newest version of a key: in the index, in a record that is not durable
   // yet, or in the record that is being made (then its version is not known).
@@ -156,6 +168,9 @@ class Engine {
   struct Submitted {
     std::vector<Operation> operations;
     Done done;
+    // Of copies: the slots of the originals, and what else they keep.
+    std::vector<Slot> originals = {};
+    std::vector<Object> kept = {};
   };
   // A change that a record makes to a key.
   struct Change {
@@ -165,6 +180,8 @@ class Engine {
     Slot slot = {};
     Version version = 0;
     bool is_deleted = false;
+    const Object* kept = nullptr;  // of a copy, until it is appended
+    Slot original = {};            // of a copy
   };
   // A request that was judged, and waits for its answer.
   struct Judged {
@@ -193,9 +210,12 @@ class Engine {
   // Adds a request to the record. Returns false, with nothing changed, if it
   // has no room for it.
   bool AddTo(Record& record, Submitted& request);
+  // The same for copies, of those that are still the newest.
+  bool AddCopiesTo(Record& record, Submitted& request);
   bool Holds(const Condition& condition, const Newest& newest) const;
   Newest NewestOf(const Record& record, std::span<const std::byte> key,
                   uint64_t hash) const;
+  void RefusePuts(std::vector<Submitted>& submitted);
   Lsn AppendRecord(Record record);
   void FillIn(Record& record, RingOffset offset, std::span<std::byte> payload);
   void BeginForce(Record& record, const PlacedRecord& placed);
@@ -214,6 +234,7 @@ class Engine {
   const Options options_;
   const std::shared_ptr<News> news_;
   std::optional<Index> index_;
+  uint64_t live_bytes_ = 0;
   uint64_t end_ = 0;  // offset behind the newest object; full, see ObjectAt
   absl::Status failure_;
 

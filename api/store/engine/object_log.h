@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 
 #include "absl/functional/function_ref.h"
@@ -28,6 +30,16 @@ struct PlacedRecord {
   Epoch epoch;
   RingOffset offset;
   std::span<const std::byte> payload;
+};
+
+// Reads durable records in the order of the log.
+class ObjectReader {
+ public:
+  virtual ~ObjectReader() = default;
+
+  // Returns the next durable record, whose payload is a copy until the next
+  // call; nothing if there is none yet. Errors: as LogTail::Next.
+  virtual absl::StatusOr<std::optional<PlacedRecord>> Next() = 0;
 };
 
 class ObjectLog {
@@ -56,6 +68,12 @@ class ObjectLog {
   virtual absl::Status OnEpochConfirmed(
       std::function<void(const absl::Status&)> callback) = 0;
   virtual size_t payload_bytes_max() const = 0;
+  virtual uint64_t free_bytes() const = 0;
+  virtual absl::Status CleanupThrough(Lsn lsn) = 0;
+
+  // Returns a reader from the oldest record on that is not cleaned. Must not
+  // outlive the log.
+  virtual absl::StatusOr<std::unique_ptr<ObjectReader>> ReadFromHead() = 0;
 
   // Returns the ring: the byte of offset x lies at x modulo its size.
   virtual std::span<const std::byte> ring() const = 0;

@@ -1,12 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/store/engine/open_object_log.h"
 
+#include "alpheus/log_tail.h"
 #include "alpheus/recovered_range.h"
 #include "alpheus/reservation.h"
+#include "alpheus/tail_record.h"
 #include "log/base/deadline.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus::store {
+namespace {
+
+class TailReader final : public ObjectReader {
+ public:
+  explicit TailReader(std::unique_ptr<LogTail> tail) : tail_(std::move(tail)) {}
+
+  absl::StatusOr<std::optional<PlacedRecord>> Next() override {
+    ALPHEUS_ASSIGN_OR_RETURN(const std::optional<TailRecord> record,
+                             tail_->Next());
+    if (!record) return std::nullopt;
+    return PlacedRecord{record->lsn, record->epoch, record->offset,
+                        record->payload};
+  }
+
+ private:
+  const std::unique_ptr<LogTail> tail_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ObjectReader>> OpenObjectLog::ReadFromHead() {
+  ALPHEUS_ASSIGN_OR_RETURN(std::unique_ptr<LogTail> tail, log_.Tail(Lsn(0)));
+  return std::make_unique<TailReader>(std::move(tail));
+}
 
 absl::StatusOr<PlacedRecord> OpenObjectLog::Append(
     size_t bytes,

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -41,6 +42,11 @@ class OpenObjectLog final : public ObjectLog {
     return log_.OnEpochConfirmed(std::move(callback));
   }
   size_t payload_bytes_max() const override { return log_.payload_bytes_max(); }
+  uint64_t free_bytes() const override { return log_.free_bytes(); }
+  absl::Status CleanupThrough(Lsn lsn) override {
+    return log_.CleanupThrough(lsn);
+  }
+  absl::StatusOr<std::unique_ptr<ObjectReader>> ReadFromHead() override;
   std::span<const std::byte> ring() const override { return log_.ring(); }
 
  private:

@@ -45,6 +45,8 @@ absl::Status Store::Begin() {
           {.allocate = [this](size_t bytes) { return Allocate(bytes); },
            .hash_seed = Mix(log_id.high, log_id.low),
            .wake = [this] { NoteNews(); }}));
+  cleaner_ = std::make_unique<Cleaner>(object_log_, *engine_,
+                                       Cleaner::Options());
   return absl::OkStatus();
 }
 
@@ -105,18 +107,49 @@ bool Store::AwaitNews(uint64_t seen, Deadline deadline) {
 // --- Calls ------------------------------------------------------------------
 
 absl::StatusOr<std::vector<Outcome>> Store::Write(
-    std::vector<Operation> operations, Deadline deadline) {
+    const std::vector<Operation>& operations, Deadline deadline) {
+  for (;;) {
+    absl::StatusOr<std::vector<Outcome>> written =
+        TryWrite(operations, deadline);
+    if (!absl::IsResourceExhausted(written.status())) return written;
+    // Nothing was written.
+    ALPHEUS_ASSIGN_OR_RETURN(const bool has_freed, CleanSome());
+    if (!has_freed) return written;
+  }
+}
+
+absl::StatusOr<bool> Store::CleanSome() {
+  const uint64_t before = log_.free_bytes();
+  bool did_any = false;
+  do {
+    Lsn lsn;
+    {
+      const MutexLock lock(mutex_);
+      engine_->Poll();
+      ALPHEUS_ASSIGN_OR_RETURN(did_any, cleaner_->Poll());
+      lsn = engine_->Append();
+    }
+    if (lsn > Lsn(0)) log_.Force(lsn).IgnoreError();
+  } while (did_any && log_.free_bytes() <= before);
+  return log_.free_bytes() > before;
+}
+
+absl::StatusOr<std::vector<Outcome>> Store::TryWrite(
+    const std::vector<Operation>& operations, Deadline deadline) {
   const auto call = std::make_shared<Call>();
   Lsn lsn;
   {
     const MutexLock lock(mutex_);
-    engine_->Submit(std::move(operations),
+    engine_->Submit(operations,
                     [call](const absl::Status& status,
                            const std::vector<Outcome>& outcomes) {
                       *call = {true, status, outcomes};
                     });
     lsn = engine_->Append();
     if (call->is_answered) return call->status;
+    // A part of the cleaning goes with each write.
+    ALPHEUS_ASSIGN_OR_RETURN(const bool is_cleaning, cleaner_->Poll());
+    if (is_cleaning) lsn = std::max(lsn, engine_->Append());
   }
   // Their errors come to the engine, too.
   if (lsn > Lsn(0)) {

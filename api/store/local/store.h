@@ -34,6 +34,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "alpheus/log.h"
+#include "api/store/engine/cleaner.h"
 #include "api/store/engine/engine.h"
 #include "api/store/engine/open_object_log.h"
 #include "log/base/deadline.h"
@@ -57,8 +58,8 @@ class Store {
   absl::StatusOr<Outcome> Delete(std::string_view key, Condition condition = {},
                                  Deadline deadline = {});
   // Does all operations or none, each on a key of its own. Errors: as Put.
-  absl::StatusOr<std::vector<Outcome>> Write(std::vector<Operation> operations,
-                                             Deadline deadline = {});
+  absl::StatusOr<std::vector<Outcome>> Write(
+      const std::vector<Operation>& operations, Deadline deadline = {});
 
   struct Value {
     std::string bytes;
@@ -90,6 +91,10 @@ class Store {
   explicit Store(Log& log) : log_(log), object_log_(log) {}
 
   absl::Status Begin();
+  absl::StatusOr<std::vector<Outcome>> TryWrite(
+      const std::vector<Operation>& operations, Deadline deadline);
+  // Makes a step of cleaning. Returns false if it freed nothing.
+  absl::StatusOr<bool> CleanSome();
   absl::StatusOr<std::span<std::byte>> Allocate(size_t bytes);
   void NoteNews();
   uint64_t news_count();
@@ -101,6 +106,7 @@ class Store {
   std::vector<std::unique_ptr<std::byte, FreeMemory>> memory_;  // of the index
   Mutex mutex_;
   std::unique_ptr<Engine> engine_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<Cleaner> cleaner_ ABSL_GUARDED_BY(mutex_);
   // The log's callbacks come while a thread has mutex_, too.
   std::mutex news_mutex_;
   std::condition_variable news_;  // the engine is to be polled

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -31,8 +33,11 @@ class MemoryLog final : public store::ObjectLog {
       absl::FunctionRef<void(RingOffset offset, std::span<std::byte> payload)>
           fill) override {
     if (!next_append.ok()) return next_append;
-    const uint64_t end =
-        RoundUp(next_offset_ + kHeaderBytes + bytes, kLineBytes);
+    // A record lies in one piece.
+    const uint64_t record_bytes = RoundUp(kHeaderBytes + bytes, kLineBytes);
+    const uint64_t left = ring_.size() - next_offset_ % ring_.size();
+    if (left < record_bytes) next_offset_ += left;
+    const uint64_t end = next_offset_ + record_bytes;
     if (end - first() > ring_.size()) {
       return absl::ResourceExhaustedError("the ring is full, says the test");
     }
@@ -47,8 +52,10 @@ class MemoryLog final : public store::ObjectLog {
   absl::Status ForEachRecovered(
       absl::FunctionRef<absl::Status(const store::PlacedRecord& record)> visit)
       override {
-    for (const store::PlacedRecord& one : records_) {
-      if (absl::Status visited = visit(one); !visited.ok()) return visited;
+    for (size_t i = head_; i < records_.size(); ++i) {
+      if (absl::Status visited = visit(records_[i]); !visited.ok()) {
+        return visited;
+      }
     }
     return absl::OkStatus();
   }
@@ -65,6 +72,16 @@ class MemoryLog final : public store::ObjectLog {
     return absl::OkStatus();
   }
   size_t payload_bytes_max() const override { return ring_.size() / 2 - 64; }
+  uint64_t free_bytes() const override {
+    return ring_.size() - (next_offset_ - first());
+  }
+  absl::Status CleanupThrough(Lsn lsn) override {
+    head_ = std::max(head_, static_cast<size_t>(lsn.value));
+    return absl::OkStatus();
+  }
+  absl::StatusOr<std::unique_ptr<store::ObjectReader>> ReadFromHead() override {
+    return std::make_unique<Reader>(*this);
+  }
   std::span<const std::byte> ring() const override { return ring_; }
 
   // ---- What the test decides
@@ -116,14 +133,29 @@ class MemoryLog final : public store::ObjectLog {
   using Waiting = std::pair<Lsn, std::function<void(const absl::Status&)>>;
   static constexpr size_t kHeaderBytes = 48;
 
+  class Reader final : public store::ObjectReader {
+   public:
+    explicit Reader(MemoryLog& log) : log_(log), next_(log.head_) {}
+    absl::StatusOr<std::optional<store::PlacedRecord>> Next() override {
+      if (next_ >= log_.durable_) return std::nullopt;
+      return log_.records_[next_++];
+    }
+
+   private:
+    MemoryLog& log_;
+    size_t next_;
+  };
+
+  // Where the oldest record begins that is not cleaned.
   uint64_t first() const {
-    return records_.empty() ? next_offset_
-                            : records_.front().offset.value - kHeaderBytes;
+    return head_ < records_.size() ? records_[head_].offset.value - kHeaderBytes
+                                   : next_offset_;
   }
 
   std::vector<std::byte> ring_;
   uint64_t next_offset_;
   std::vector<store::PlacedRecord> records_;
+  size_t head_ = 0;     // records that are cleaned
   size_t durable_ = 0;  // records
   std::vector<Waiting> waiting_;
   std::vector<std::function<void(const absl::Status&)>> confirming_;
