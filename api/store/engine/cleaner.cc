@@ -1,12 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/store/engine/cleaner.h"
 
-#include <optional>
+#include <algorithm>
 #include <utility>
 
+#include "api/store/engine/room.h"
 #include "log/base/status_macros.h"
 
 namespace alpheus::store {
+namespace {
+
+// Where nearly all is garbage, a step reads so many times what it may copy.
+constexpr uint64_t kReadPerCopy = 8;
+
+Cleaner::Options Bounded(Cleaner::Options options, const Room& room) {
+  options.step_bytes = std::min(options.step_bytes, room.objects_bytes_max());
+  return options;
+}
+
+}  // namespace
+
+Cleaner::Cleaner(ObjectLog& log, Engine& engine, const Options& options)
+    : log_(log),
+      engine_(engine),
+      options_(Bounded(options, Room(log.ring().size()))) {}
 
 bool Cleaner::IsDue() {
   const uint64_t ring = log_.ring().size();
@@ -14,39 +31,58 @@ bool Cleaner::IsDue() {
   const uint64_t percent =
       is_cleaning_ ? options_.end_percent : options_.begin_percent;
   is_cleaning_ = used * 100 > ring * percent &&
-                 engine_.live_bytes() * 100 < ring * options_.live_percent_max;
+                 engine_.garbage_bytes() >= Room(ring).garbage_min();
   return is_cleaning_;
 }
 
 absl::StatusOr<bool> Cleaner::Poll() {
-  if (step_ != nullptr) return EndStep();
-  if (!IsDue()) return false;
-  return BeginStep();
+  if (step_ == nullptr && !IsDue()) return false;
+  absl::StatusOr<bool> polled = step_ == nullptr ? BeginStep() : EndStep();
+  if (!polled.ok()) {
+    // CLN1. A step that was cut off leaves records behind whose copies nobody
+    // awaits: they are read again.
+    reader_ = nullptr;
+    next_.reset();
+  }
+  return polled;
 }
 
-absl::StatusOr<bool> Cleaner::BeginStep() {
+absl::StatusOr<bool> Cleaner::ReadNext() {
   if (reader_ == nullptr) {
     ALPHEUS_ASSIGN_OR_RETURN(reader_, log_.ReadFromHead());
   }
-  auto step = std::make_shared<Step>();
-  uint64_t bytes = 0;
-  while (bytes < options_.step_bytes) {
-    ALPHEUS_ASSIGN_OR_RETURN(std::optional<PlacedRecord> record,
+  if (!next_) {
+    ALPHEUS_ASSIGN_OR_RETURN(const std::optional<PlacedRecord> record,
                              reader_->Next());
-    if (!record) break;
-    bytes += record->payload.size();
-    step->payloads.emplace_back(record->payload.begin(), record->payload.end());
-    record->payload = step->payloads.back();
-    ++step->waits;
-    ALPHEUS_RETURN_IF_ERROR(engine_.CopyForward(
-        *record, [step](const absl::Status& status,
-                        const std::vector<Outcome>& /*outcomes*/) {
-          --step->waits;
-          step->status.Update(status);
-        }));
-    step->through = record->lsn;
+    if (!record) return false;
+    next_ = {*record, {record->payload.begin(), record->payload.end()}};
+    next_->record.payload = next_->payload;
   }
-  if (step->through == Lsn(0)) return false;
+  return next_->record.lsn <= engine_.shown_lsn();  // CLN2
+}
+
+absl::StatusOr<bool> Cleaner::BeginStep() {
+  auto step = std::make_shared<Step>();
+  const auto done = [step](const absl::Status& status) {
+    --step->waits;
+    step->status.Update(status);
+  };
+  uint64_t read = 0;
+  uint64_t copied = 0;
+  while (copied < options_.step_bytes &&
+         read < options_.step_bytes * kReadPerCopy) {
+    ALPHEUS_ASSIGN_OR_RETURN(const bool any, ReadNext());
+    if (!any) break;
+    step->records.push_back(*std::exchange(next_, std::nullopt));
+    const PlacedRecord& record = step->records.back().record;
+    ALPHEUS_ASSIGN_OR_RETURN(const Engine::Copies copies,
+                             engine_.CopyForward(record, done));
+    step->waits += copies.count;
+    copied += copies.bytes;
+    read += record.payload.size();
+  }
+  if (step->records.empty()) return false;
+  copied_bytes_ += copied;
   step_ = std::move(step);
   return true;
 }
@@ -55,11 +91,9 @@ absl::StatusOr<bool> Cleaner::BeginStep() {
 absl::StatusOr<bool> Cleaner::EndStep() {
   if (step_->waits > 0) return false;
   const std::shared_ptr<Step> step = std::exchange(step_, nullptr);
-  if (!step->status.ok()) {
-    reader_ = nullptr;  // from the head, the next time
-    return step->status;
-  }
-  ALPHEUS_RETURN_IF_ERROR(log_.CleanupThrough(step->through));
+  ALPHEUS_RETURN_IF_ERROR(step->status);
+  ALPHEUS_RETURN_IF_ERROR(
+      log_.CleanupThrough(step->records.back().record.lsn));
   return true;
 }
 

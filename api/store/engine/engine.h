@@ -20,13 +20,13 @@
 //   ENG2. Versions of a key become visible in the order in which they were
 //         judged, which is that of the log.
 //   ENG3. An answer that appended nothing (a condition that does not hold, a
-//   key
-//         that is not there) is given once all that it was judged by is
+//         key that is not there) is given once all that it was judged by is
 //         durable, and the epoch was confirmed after the request came (P-E20).
-//   ENG4. A value is read once, into the log (P-E18).
-//   ENG5. Recovering from the log's records makes the same index, but for
-//   places
-//         of equal versions.
+//   ENG4. Keys and values of a request are read once each (P-E18).
+//   ENG5. Recovering from the log's records makes the same index.
+//   ENG6. A copy is appended only while its original is the newest version of
+//         its key, shown or not (P-E16).
+//   ENG7. Puts and deletions leave the room that they must (room.h).
 // Thread safety: one thread at a time; the log's callbacks come on any.
 // Crash states: all that is on media is the log's.
 // References: docs/design/object_store.md.
@@ -48,6 +48,7 @@
 #include "absl/status/statusor.h"
 #include "api/store/engine/news.h"
 #include "api/store/engine/object_log.h"
+#include "api/store/engine/room.h"
 #include "api/store/index/index.h"
 #include "api/store/index/slot.h"
 #include "api/store/record/object.h"
@@ -55,7 +56,8 @@
 
 namespace alpheus::store {
 
-// Version of a key: grows with each put; 0: the key is not there.
+// Version of a key: grows with each put, and lasts as long as what was put; 0:
+// the key is not there.
 using Version = uint64_t;
 
 // What must hold for an operation, of the newest version of its key.
@@ -86,9 +88,10 @@ struct Outcome {
 
 class Engine {
  public:
-  // Called once. `outcomes`: one for each operation, with OK. Errors:
-  // InvalidArgument, ResourceExhausted, DeadlineExceeded (nothing was written);
-  // the log's failure (outcome unknown).
+  // Called once. `outcomes`: one for each operation, with OK. Errors, with
+  // nothing written: InvalidArgument; ResourceExhausted (no room, or too many
+  // live objects); DeadlineExceeded (the log takes nothing now). With an
+  // unknown outcome: that of status().
   using Done = std::function<void(const absl::Status& status,
                                   const std::vector<Outcome>& outcomes)>;
 
@@ -100,17 +103,18 @@ class Engine {
   };
 
   // Makes the index of what the log has. Errors: DataLoss, FailedPrecondition,
-  // Unimplemented (records that this store does not write); ResourceExhausted
-  // (memory); as ForEachRecovered. `log` must outlive the engine, and call
-  // nothing back once that is destroyed.
+  // Unimplemented (records that this store does not write); FailedPrecondition
+  // (a ring below Room::kRingBytesMin); ResourceExhausted (memory); as
+  // ForEachRecovered. `log` must outlive the engine; its callbacks may come
+  // later, and call `wake` even then.
   static absl::StatusOr<std::unique_ptr<Engine>> Recover(ObjectLog& log,
                                                          Options options);
 
   // ---- Requests
 
   // Takes a request of at least one operation, each on a key of its own. If a
-  // condition does not hold, none of them is done. Keys and values must stay
-  // until Append returns.
+  // condition does not hold, none of them is done. Values must stay until
+  // Append returns. May call `done`, as Append and Poll may.
   void Submit(std::vector<Operation> operations, Done done);
   // Appends what was submitted, and begins to force it. Returns the LSN of the
   // last record; 0: nothing was appended.
@@ -118,6 +122,10 @@ class Engine {
   // Shows what has become durable, and answers. Returns true if it did
   // anything.
   bool Poll();
+  // Returns why nothing is done any more: the log's failure; ResourceExhausted
+  // (no memory for the index: a record is durable that it does not show). The
+  // store must be opened again.
+  const absl::Status& status() const { return failure_; }
   // Returns whether all requests were answered.
   bool is_idle() const {
     return submitted_.empty() && records_.empty() && unappended_.empty();
@@ -125,13 +133,25 @@ class Engine {
 
   // ---- Cleaning
 
+  struct Copies {
+    size_t count = 0;
+    uint64_t bytes = 0;
+  };
+  using CopyDone = std::function<void(const absl::Status& status)>;
   // Submits copies of those objects of a durable record that are the newest of
-  // their keys, durable or not (P-E16). `done` is called as by Submit, without
-  // outcomes; at once if there is nothing to copy. The record's payload must
-  // stay until Append returns. Errors: DataLoss (no record of a store).
-  absl::Status CopyForward(const PlacedRecord& record, Done done);
-  // Bytes of the ring that the newest durable objects have, within an eighth.
-  uint64_t live_bytes() const { return live_bytes_; }
+  // their keys, durable or not. `done` is called once for each: by Append or
+  // Poll, when the copy, or what is newer, is durable. Errors as those of Done.
+  // The payload must stay until Append returns. Requires: the record's LSN is
+  // at most shown_lsn(). Errors: DataLoss (no record of a store); status().
+  // Then some copies may be submitted.
+  absl::StatusOr<Copies> CopyForward(const PlacedRecord& record,
+                                     const CopyDone& done);
+  // Returns the LSN of the last record that the index was made of.
+  Lsn shown_lsn() const { return shown_lsn_; }
+  // Returns how many bytes the newest objects of all keys take, as copies.
+  uint64_t live_bytes() const { return live_.bytes; }
+  // Returns how many bytes of the ring are in use, and no newest object's.
+  uint64_t garbage_bytes() const;
 
   // ---- Readers
 
@@ -140,7 +160,8 @@ class Engine {
     Version version = 0;
   };
   // Returns the newest durable version of a key. Before an answer goes to a
-  // client the epoch must be confirmed after the client asked (P-O14).
+  // client the epoch must be confirmed after the client asked (P-O14), and the
+  // log must say that the ring was its own (ObjectLog::CheckPayloads).
   std::optional<Found> Get(std::span<const std::byte> key) const;
   // As Index::Scan, of whole objects.
   std::optional<uint64_t> Scan(
@@ -151,71 +172,101 @@ class Engine {
 
  private:
   static constexpr size_t kNoChange = ~size_t{0};
-  // A sixteenth of the ring is for deletions and the cleaner.
-  static constexpr uint64_t kReservedParts = 16;
+
+  // What objects take as copies, and how many have never been copied.
+  struct Live {
+    uint64_t bytes = 0;
+    uint64_t originals = 0;
+
+    void Replace(const Live& before, const Live& after) {
+      bytes += after.bytes - before.bytes;
+      originals += after.originals - before.originals;
+    }
+    // Returns by how many bytes the first copies will be longer.
+    uint64_t owed() const { return originals * sizeof(Version); }
+  };
+  static Live LiveOf(const Object& object);
 
   // The newest version of a key: in the index, in a record that is not durable
   // yet, or in the record that is being made (then its version is not known).
   struct Newest {
     bool is_there = false;
     Version version = 0;
+    Live live = {};
     uint64_t record = 0;  // number of the record that it is in; 0: durable
     // In the record that is being made: which of its changes.
     size_t change = kNoChange;
   };
   using NewestByKey = absl::flat_hash_map<std::string, Newest>;
 
+  // One operation, with its own copy of the key.
+  struct Asked {
+    std::string key;
+    uint64_t hash = 0;
+    bool is_put = false;
+    std::span<const std::byte> value = {};
+    Condition condition = {};
+  };
   struct Submitted {
-    std::vector<Operation> operations;
+    std::vector<Asked> operations;
     Done done;
-    // Of copies: the slots of the originals, and what else they keep.
-    std::vector<Slot> originals = {};
-    std::vector<Object> kept = {};
+    // Of a copy: its original, and where that lies.
+    std::optional<Object> kept = {};
+    Slot original = {};
   };
   // A change that a record makes to a key.
   struct Change {
-    const Operation* operation = nullptr;  // until it is appended
     std::string key;
     uint64_t hash = 0;
+    // What is written, but for the key. Its spans end when it is appended.
+    Object object = {};
+    Slot original = {};  // of a copy
     Slot slot = {};
     Version version = 0;
-    bool is_deleted = false;
-    const Object* kept = nullptr;  // of a copy, until it is appended
-    Slot original = {};            // of a copy
   };
   // A request that was judged, and waits for its answer.
   struct Judged {
     Done done;
     std::vector<Outcome> outcomes = {};
-    std::vector<size_t> changes =
-        {};                  // from which each outcome has its version
+    // From which each outcome has its version.
+    std::vector<size_t> changes = {};
     uint64_t judged_by = 0;  // newest record that it knows; 0: durable ones
     bool appends = false;
-    uint64_t confirmation = 0;  // of one that does not
+    bool needs_confirmation = true;  // of one that does not append
+    uint64_t confirmation = 0;       // that it waits for
   };
   // A record: being made, or not durable yet.
   struct Record {
     uint64_t number = 0;
-    size_t bytes = 0;
+    Lsn lsn = {};
+    size_t bytes = 0;  // of its payload
     std::vector<Change> changes = {};
     std::vector<Judged> judged = {};
     NewestByKey newest = {};
+    // All newest objects, once it is appended.
+    Live live = {};
   };
 
   Engine(ObjectLog& log, Options options);
 
   absl::Status Rebuild();
-  absl::Status Recover(const PlacedRecord& record);
+  absl::Status RecoverRecord(const PlacedRecord& record);
+  absl::Status RecoverObject(Slot slot, const Object& object);
   absl::Status Check(const std::vector<Operation>& operations) const;
-  // Adds a request to the record. Returns false, with nothing changed, if it
-  // has no room for it.
+  absl::Status CheckKeys(const std::vector<Asked>& operations) const;
+  // Adds a request to the record, or answers that it has no room in the ring.
+  // Returns false, with nothing changed, if the record has no room for it.
   bool AddTo(Record& record, Submitted& request);
-  // The same for copies, of those that are still the newest.
-  bool AddCopiesTo(Record& record, Submitted& request);
+  // The same for a copy.
+  bool AddCopyTo(Record& record, Submitted& request);
+  void AddChange(Record& record, Change change, const Newest& before);
+  bool HasRoomFor(const Record& record, uint64_t objects_bytes) const;
+  // ENG7.
+  absl::Status CheckRoom(const Record& record, const Live& live, size_t bytes,
+                         bool has_put) const;
   bool Holds(const Condition& condition, const Newest& newest) const;
-  Newest NewestOf(const Record& record, std::span<const std::byte> key,
+  Newest NewestOf(const Record& record, const std::string& key,
                   uint64_t hash) const;
-  void RefusePuts(std::vector<Submitted>& submitted);
   Lsn AppendRecord(Record record);
   void FillIn(Record& record, RingOffset offset, std::span<std::byte> payload);
   void BeginForce(Record& record, const PlacedRecord& placed);
@@ -224,8 +275,11 @@ class Engine {
   void Fail(const absl::Status& failure);
 
   uint64_t HashOf(std::span<const std::byte> key) const;
-  // Returns the object that a slot names.
-  DecodedObject ObjectAt(Slot slot) const;
+  // Returns the offset that a slot names.
+  uint64_t OffsetOf(Slot slot) const;
+  // Returns the object that a slot names; one without a key if the ring is
+  // another process's by now.
+  Object ObjectAt(Slot slot) const;
   Version VersionOf(Slot slot, const Object& object) const;
   bool HasKey(Slot slot, std::span<const std::byte> key) const;
   std::optional<Slot> Find(std::span<const std::byte> key, uint64_t hash) const;
@@ -233,9 +287,11 @@ class Engine {
   ObjectLog& log_;
   const Options options_;
   const std::shared_ptr<News> news_;
+  const Room room_;
   std::optional<Index> index_;
-  uint64_t live_bytes_ = 0;
-  uint64_t end_ = 0;  // offset behind the newest object; full, see ObjectAt
+  Live live_;         // of the newest objects, shown or not
+  uint64_t end_ = 0;  // offset behind the newest object; see OffsetOf
+  Lsn shown_lsn_;
   absl::Status failure_;
 
   std::vector<Submitted> submitted_;

@@ -67,7 +67,7 @@ class ObjectLog {
       Lsn lsn, std::function<void(const absl::Status&)> callback) = 0;
   virtual absl::Status OnEpochConfirmed(
       std::function<void(const absl::Status&)> callback) = 0;
-  virtual size_t payload_bytes_max() const = 0;
+  virtual absl::Status CheckPayloads() const = 0;
   virtual uint64_t free_bytes() const = 0;
   virtual absl::Status CleanupThrough(Lsn lsn) = 0;
 

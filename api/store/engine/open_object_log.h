@@ -41,7 +41,7 @@ class OpenObjectLog final : public ObjectLog {
       std::function<void(const absl::Status&)> callback) override {
     return log_.OnEpochConfirmed(std::move(callback));
   }
-  size_t payload_bytes_max() const override { return log_.payload_bytes_max(); }
+  absl::Status CheckPayloads() const override { return log_.CheckPayloads(); }
   uint64_t free_bytes() const override { return log_.free_bytes(); }
   absl::Status CleanupThrough(Lsn lsn) override {
     return log_.CleanupThrough(lsn);

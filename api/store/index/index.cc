@@ -166,7 +166,13 @@ absl::Status Index::Split(uint64_t hash) {
   const uint32_t next_bit = uint32_t{1} << depth;
   At(zeros).Format(prefix, next_depth);
   At(*ones).Format(prefix | next_bit, next_depth);
-  old.SplitInto(At(zeros), At(*ones), hash_of_);
+  if (!old.SplitInto(At(zeros), At(*ones), hash_of_)) {
+    free_.push_back(zeros);
+    free_.push_back(*ones);
+    return absl::AbortedError(
+        "the objects of the index have other keys than before: another process "
+        "writes the ring");
+  }
   old.MarkMoved();
   const size_t entries = size_t{1} << depth_;
   for (size_t i = prefix; i < entries; i += next_bit) {

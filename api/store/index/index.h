@@ -79,7 +79,7 @@ class Index {
   std::optional<Slot> Find(uint64_t hash, HasKey has_key) const;
   // Sets the slot of the key with this hash. Errors, with nothing changed:
   // ResourceExhausted (no memory for a split, or more keys than hashes tell
-  // apart).
+  // apart); Aborted (keys have other hashes than when they were put).
   absl::Status Put(uint64_t hash, Slot slot, HasKey has_key);
   // Removes the key. Returns false if it is not there.
   bool Erase(uint64_t hash, HasKey has_key);

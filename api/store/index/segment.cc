@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/store/index/segment.h"
 
-#include "log/base/check.h"
-
 namespace alpheus::store {
 
 void Segment::Format(uint32_t prefix, uint8_t depth) {
@@ -90,7 +88,7 @@ void Segment::ForEach(absl::FunctionRef<void(Position, Slot)> visit) const {
   }
 }
 
-void Segment::SplitInto(Segment zeros, Segment ones,
+bool Segment::SplitInto(Segment zeros, Segment ones,
                         absl::FunctionRef<uint64_t(Slot)> hash_of) const {
   const uint8_t bit = depth();
   const auto successor = [&](uint64_t hash) {
@@ -100,12 +98,13 @@ void Segment::SplitInto(Segment zeros, Segment ones,
   ForEach([&](Position at, Slot one) {
     if (at.bucket <= kHomes) successor(hash_of(one)).Set(at, one);
   });
+  bool all = true;
   ForEach([&](Position at, Slot one) {
     if (at.bucket <= kHomes) return;
     const uint64_t hash = hash_of(one);
-    ALPHEUS_CHECK(successor(hash).Insert(hash, one),
-                  "a successor has room for all (segment.h)");
+    all = successor(hash).Insert(hash, one) && all;
   });
+  return all;
 }
 
 void Segment::MarkMoved() {

@@ -44,25 +44,23 @@ absl::Status Store::Begin() {
           object_log_,
           {.allocate = [this](size_t bytes) { return Allocate(bytes); },
            .hash_seed = Mix(log_id.high, log_id.low),
-           .wake = [this] { NoteNews(); }}));
-  cleaner_ = std::make_unique<Cleaner>(object_log_, *engine_,
-                                       Cleaner::Options());
+           .wake = [bell = bell_] { bell->Ring(); }}));
+  cleaner_ =
+      std::make_unique<Cleaner>(object_log_, *engine_, Cleaner::Options());
   return absl::OkStatus();
 }
 
-// Callbacks of the log may come until it is gone; those that are under way have
-// this object.
+// All that was submitted is answered, so that nothing is written later.
 Store::~Store() {
-  bool is_idle = false;
-  while (!is_idle) {
-    const uint64_t seen = news_count();
+  for (;;) {
+    const uint64_t seen = bell_->rings();
     {
       const MutexLock lock(mutex_);
       if (engine_ == nullptr) return;  // Begin failed
       engine_->Poll();
-      is_idle = engine_->is_idle();
+      if (engine_->is_idle()) return;
     }
-    if (!is_idle) AwaitNews(seen, Deadline());
+    bell_->Await(seen, Deadline());
   }
 }
 
@@ -80,61 +78,47 @@ absl::StatusOr<std::span<std::byte>> Store::Allocate(size_t bytes) {
 
 // --- News -------------------------------------------------------------------
 
-void Store::NoteNews() {
+void Store::Bell::Ring() {
   {
-    const std::lock_guard lock(news_mutex_);
-    ++news_count_;
+    const std::lock_guard lock(mutex_);
+    ++rings_;
   }
-  news_.notify_all();
+  rung_.notify_all();
 }
 
-uint64_t Store::news_count() {
-  const std::lock_guard lock(news_mutex_);
-  return news_count_;
+uint64_t Store::Bell::rings() {
+  const std::lock_guard lock(mutex_);
+  return rings_;
 }
 
-bool Store::AwaitNews(uint64_t seen, Deadline deadline) {
-  std::unique_lock lock(news_mutex_);
-  const auto has_news = [&] { return news_count_ != seen; };
+bool Store::Bell::Await(uint64_t seen, Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  const auto has_rung = [&] { return rings_ != seen; };
   if (!deadline.is_set()) {
-    news_.wait(lock, has_news);
+    rung_.wait(lock, has_rung);
     return true;
   }
   const int64_t left = deadline.at_nanos() - Clock::Real().NowNanos();
-  return news_.wait_for(lock, std::chrono::nanoseconds(left), has_news);
+  return rung_.wait_for(lock, std::chrono::nanoseconds(left), has_rung);
 }
 
-// --- Calls ------------------------------------------------------------------
+// --- Writing ----------------------------------------------------------------
 
 absl::StatusOr<std::vector<Outcome>> Store::Write(
     const std::vector<Operation>& operations, Deadline deadline) {
   for (;;) {
-    absl::StatusOr<std::vector<Outcome>> written =
-        TryWrite(operations, deadline);
-    if (!absl::IsResourceExhausted(written.status())) return written;
-    // Nothing was written.
-    ALPHEUS_ASSIGN_OR_RETURN(const bool has_freed, CleanSome());
-    if (!has_freed) return written;
+    ALPHEUS_ASSIGN_OR_RETURN(Attempt attempt, TryWrite(operations, deadline));
+    if (attempt.refusal.ok()) return std::move(attempt.outcomes);
+    if (absl::IsResourceExhausted(attempt.refusal)) {
+      ALPHEUS_ASSIGN_OR_RETURN(const bool has_freed, Clean(deadline));
+      if (!has_freed) return attempt.refusal;
+    } else {
+      ALPHEUS_RETURN_IF_ERROR(AwaitLog(deadline));
+    }
   }
 }
 
-absl::StatusOr<bool> Store::CleanSome() {
-  const uint64_t before = log_.free_bytes();
-  bool did_any = false;
-  do {
-    Lsn lsn;
-    {
-      const MutexLock lock(mutex_);
-      engine_->Poll();
-      ALPHEUS_ASSIGN_OR_RETURN(did_any, cleaner_->Poll());
-      lsn = engine_->Append();
-    }
-    if (lsn > Lsn(0)) log_.Force(lsn).IgnoreError();
-  } while (did_any && log_.free_bytes() <= before);
-  return log_.free_bytes() > before;
-}
-
-absl::StatusOr<std::vector<Outcome>> Store::TryWrite(
+absl::StatusOr<Store::Attempt> Store::TryWrite(
     const std::vector<Operation>& operations, Deadline deadline) {
   const auto call = std::make_shared<Call>();
   Lsn lsn;
@@ -146,10 +130,18 @@ absl::StatusOr<std::vector<Outcome>> Store::TryWrite(
                       *call = {true, status, outcomes};
                     });
     lsn = engine_->Append();
-    if (call->is_answered) return call->status;
-    // A part of the cleaning goes with each write.
-    ALPHEUS_ASSIGN_OR_RETURN(const bool is_cleaning, cleaner_->Poll());
-    if (is_cleaning) lsn = std::max(lsn, engine_->Append());
+    if (call->is_answered) {
+      const bool is_refused = absl::IsResourceExhausted(call->status) ||
+                              absl::IsDeadlineExceeded(call->status);
+      if (is_refused && engine_->status().ok()) return Attempt{call->status, {}};
+      ALPHEUS_RETURN_IF_ERROR(call->status);
+      return Attempt{absl::OkStatus(), std::move(call->outcomes)};
+    }
+    // A part of the cleaning goes with each write. What stops it is told once
+    // there is no room without it.
+    if (const absl::StatusOr<bool> any = cleaner_->Poll(); any.ok() && *any) {
+      lsn = std::max(lsn, engine_->Append());
+    }
   }
   // Their errors come to the engine, too.
   if (lsn > Lsn(0)) {
@@ -158,19 +150,66 @@ absl::StatusOr<std::vector<Outcome>> Store::TryWrite(
     log_.ConfirmEpoch(deadline).IgnoreError();
   }
   for (;;) {
-    const uint64_t seen = news_count();
+    const uint64_t seen = bell_->rings();
     {
       const MutexLock lock(mutex_);
       engine_->Poll();
       if (call->is_answered) {
         ALPHEUS_RETURN_IF_ERROR(call->status);
-        return std::move(call->outcomes);
+        return Attempt{absl::OkStatus(), std::move(call->outcomes)};
       }
     }
-    if (!AwaitNews(seen, deadline)) {
+    if (!bell_->Await(seen, deadline)) {
       return absl::DeadlineExceededError(
           "the store did not answer in time; outcome unknown: what was to be "
           "written may become durable later");
+    }
+  }
+}
+
+absl::Status Store::AwaitLog(Deadline deadline) {
+  const Lsn last = log_.next_lsn() - 1;
+  if (log_.durable_lsn() < last) {
+    return log_.Force(last, {.deadline = deadline});
+  }
+  const uint64_t seen = bell_->rings();
+  ALPHEUS_ASSIGN_OR_RETURN(
+      const bool is_held,
+      log_.OnResumed([bell = bell_](const absl::Status&) { bell->Ring(); }));
+  // With the answers to a question come those that backups owe of the head.
+  if (!is_held) return log_.ConfirmEpoch(deadline);
+  if (bell_->Await(seen, deadline)) return absl::OkStatus();
+  return absl::DeadlineExceededError(
+      "the log took no record in time. Nothing was written");
+}
+
+absl::StatusOr<bool> Store::Clean(Deadline deadline) {
+  const uint64_t before = log_.free_bytes();
+  for (;;) {
+    const uint64_t seen = bell_->rings();
+    Lsn lsn;
+    absl::StatusOr<bool> any = false;
+    bool is_busy = false;
+    {
+      const MutexLock lock(mutex_);
+      engine_->Poll();
+      any = cleaner_->Poll();
+      lsn = engine_->Append();
+      is_busy = cleaner_->is_busy();
+    }
+    if (absl::IsDeadlineExceeded(any.status())) {
+      ALPHEUS_RETURN_IF_ERROR(AwaitLog(deadline));
+      continue;
+    }
+    ALPHEUS_RETURN_IF_ERROR(any.status());
+    if (lsn > Lsn(0)) log_.Force(lsn, {.deadline = deadline}).IgnoreError();
+    if (log_.free_bytes() > before) return true;
+    if (*any) continue;
+    if (!is_busy) return false;
+    // Another thread is making the copies durable.
+    if (!bell_->Await(seen, deadline)) {
+      return absl::DeadlineExceededError(
+          "the store's log was not cleaned in time. Nothing was written");
     }
   }
 }
@@ -194,6 +233,14 @@ absl::StatusOr<Outcome> Store::Delete(std::string_view key, Condition condition,
   return outcomes.front();
 }
 
+// --- Reading ----------------------------------------------------------------
+
+// STO2. Called after the reading: the bytes may be another primary's.
+absl::Status Store::CheckAnswer() {
+  ALPHEUS_RETURN_IF_ERROR(engine_->status());
+  return log_.CheckPayloads();
+}
+
 // STO2. The engine shows durable objects, and none that a later epoch does not
 // have, since the epoch is confirmed first.
 absl::StatusOr<std::optional<Store::Value>> Store::Get(std::string_view key,
@@ -202,8 +249,10 @@ absl::StatusOr<std::optional<Store::Value>> Store::Get(std::string_view key,
   const MutexLock lock(mutex_);
   engine_->Poll();
   const std::optional<Engine::Found> found = engine_->Get(AsBytes(key));
-  if (!found) return std::optional<Value>();
-  return Value{std::string(AsText(found->value)), found->version};
+  std::optional<Value> value;
+  if (found) value = Value{std::string(AsText(found->value)), found->version};
+  ALPHEUS_RETURN_IF_ERROR(CheckAnswer());
+  return value;
 }
 
 absl::StatusOr<Store::Page> Store::Scan(uint64_t cursor, Deadline deadline) {
@@ -218,6 +267,7 @@ absl::StatusOr<Store::Page> Store::Scan(uint64_t cursor, Deadline deadline) {
              {std::string(AsText(found.value)), found.version}});
       });
   page.next = next.value_or(0);
+  ALPHEUS_RETURN_IF_ERROR(CheckAnswer());
   return page;
 }
 

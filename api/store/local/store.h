@@ -12,8 +12,9 @@
 // Invariants:
 //   STO1. A Put, Delete or Write that returned OK survives whatever a record of
 //         the log does (LG1 of log.h).
-//   STO2. What Get and Scan show is durable, and of the log's latest epoch at
-//         some moment of the call (P-O14).
+//   STO2. What Get and Scan show is durable, of the log's latest epoch at some
+//         moment of the call (P-O14), and was read while the ring was the
+//         log's own.
 // Thread safety: all members concurrently, but the destructor.
 // References: docs/design/object_store.md.
 #ifndef ALPHEUS_API_STORE_LOCAL_STORE_H_
@@ -50,9 +51,11 @@ class Store {
   // Requires: no call is under way.
   ~Store();
 
-  // Write one key. Durable on return. Errors, with nothing written:
-  // InvalidArgument (key, size), ResourceExhausted (the log is full); the log's
-  // failure, DeadlineExceeded (outcome unknown).
+  // Write one key. Durable on return. A write for which there is no room cleans
+  // the log first; each other one does a small part of that.
+  // Errors, with nothing written: InvalidArgument (key, size);
+  // ResourceExhausted (the store is full). With an unknown outcome:
+  // DeadlineExceeded; that of Engine::status(), after which each call fails.
   absl::StatusOr<Outcome> Put(std::string_view key, std::string_view value,
                               Condition condition = {}, Deadline deadline = {});
   absl::StatusOr<Outcome> Delete(std::string_view key, Condition condition = {},
@@ -66,7 +69,7 @@ class Store {
     Version version = 0;
   };
   // Returns the newest durable version; nothing if the key is not there.
-  // Errors: as Log::ConfirmEpoch.
+  // Errors: as Log::ConfirmEpoch, Log::CheckPayloads and Engine::status.
   absl::StatusOr<std::optional<Value>> Get(std::string_view key,
                                            Deadline deadline = {});
 
@@ -87,30 +90,47 @@ class Store {
   struct FreeMemory {
     void operator()(std::byte* memory) const;
   };
+  // Tells threads that the engine is to be polled. The log's callbacks share it
+  // with the store, since some come when that is gone.
+  class Bell {
+   public:
+    void Ring();
+    uint64_t rings();
+    // Waits for a ring after the first `seen`. Returns false at the deadline.
+    bool Await(uint64_t seen, Deadline deadline);
+
+   private:
+    // The log's callbacks come while a thread has Store::mutex_, too.
+    std::mutex mutex_;
+    std::condition_variable rung_;
+    uint64_t rings_ = 0;  // guarded by mutex_
+  };
+  // What came of an attempt to write.
+  struct Attempt {
+    absl::Status refusal;  // not OK: nothing was written, for want of room
+    std::vector<Outcome> outcomes;
+  };
 
   explicit Store(Log& log) : log_(log), object_log_(log) {}
 
   absl::Status Begin();
-  absl::StatusOr<std::vector<Outcome>> TryWrite(
-      const std::vector<Operation>& operations, Deadline deadline);
-  // Makes a step of cleaning. Returns false if it freed nothing.
-  absl::StatusOr<bool> CleanSome();
+  absl::StatusOr<Attempt> TryWrite(const std::vector<Operation>& operations,
+                                   Deadline deadline);
+  // Waits until the log may take records again, which it refused with
+  // DeadlineExceeded. Errors: DeadlineExceeded; the log's failure.
+  absl::Status AwaitLog(Deadline deadline);
+  // Cleans until a byte more is free. Returns false if nothing can be freed.
+  absl::StatusOr<bool> Clean(Deadline deadline);
+  absl::Status CheckAnswer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::span<std::byte>> Allocate(size_t bytes);
-  void NoteNews();
-  uint64_t news_count();
-  // Waits for news after the first `seen`. Returns false at the deadline.
-  bool AwaitNews(uint64_t seen, Deadline deadline);
 
   Log& log_;
   OpenObjectLog object_log_;
   std::vector<std::unique_ptr<std::byte, FreeMemory>> memory_;  // of the index
+  const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();
   Mutex mutex_;
   std::unique_ptr<Engine> engine_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Cleaner> cleaner_ ABSL_GUARDED_BY(mutex_);
-  // The log's callbacks come while a thread has mutex_, too.
-  std::mutex news_mutex_;
-  std::condition_variable news_;  // the engine is to be polled
-  uint64_t news_count_ = 0;       // guarded by news_mutex_
 };
 
 }  // namespace alpheus::store

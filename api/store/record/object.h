@@ -54,8 +54,8 @@ struct RequestId {
 
 // One version of a key. Key and value belong to the caller.
 struct Object {
-  std::span<const std::byte> key;
-  std::span<const std::byte> value;
+  std::span<const std::byte> key = {};
+  std::span<const std::byte> value = {};
   bool is_deleted = false;
   uint8_t lap = 0;
   std::optional<int64_t> expires_ns = {};       // log time

@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "api/store/engine/room.h"
 #include "api/store/index/segment.h"
 #include "api/store/record/object.h"
 #include "api/store/record/store_record.h"
@@ -104,6 +105,18 @@ class StoreEngineTest : public ::testing::Test {
     EXPECT_TRUE(answer->is_there);
     return *answer;
   }
+  // Appends as a store does, but without this engine.
+  void AppendObject(const store::Object& object) {
+    constexpr size_t kHeader = store::kStoreRecordHeaderBytes;
+    const auto appended = log_.Append(
+        kHeader + EncodedBytes(object),
+        [&](RingOffset, std::span<std::byte> payload) {
+          store::EncodeStoreRecordHeader({.count = 1},
+                                         payload.first<kHeader>());
+          EncodeObject(object, payload.subspan(kHeader));
+        });
+    ASSERT_TRUE(appended.ok()) << appended.status();
+  }
   void Settle() {
     engine_->Append();
     log_.MakeAllDurable();
@@ -131,7 +144,8 @@ class StoreEngineTest : public ::testing::Test {
   size_t bytes_left_ = size_t{1} << 28;
   std::vector<std::unique_ptr<std::byte, Free>> memory_;
   std::deque<std::string> kept_;
-  MemoryLog log_{size_t{1} << 22};
+  static constexpr size_t kRing = size_t{1} << 22;
+  MemoryLog log_{kRing};
   std::unique_ptr<Engine> engine_;
 };
 
@@ -181,11 +195,17 @@ TEST_F(StoreEngineTest, WhatIsSubmittedTogetherIsOneRecord) {
   EXPECT_EQ(All().size(), 3U);
 }
 
-TEST_F(StoreEngineTest, RecordsAreNoLargerThanTheLogTakes) {
-  const std::string value(log_.payload_bytes_max() / 5, 'v');
+// So each can be copied in one step (ROM1 of room.h).
+TEST_F(StoreEngineTest, RecordsAreNoLargerThanTheRingHasRoomFor) {
+  const uint64_t most = store::Room(kRing).objects_bytes_max();
+  const std::string value(most / 5, 'v');
   for (int i = 0; i < 8; ++i) Submit({Put(absl::StrCat("k", i), value)});
   Settle();
   EXPECT_EQ(log_.records(), 2U);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_LE(log_.record(i).payload.size(),
+              store::kStoreRecordHeaderBytes + most);
+  }
   EXPECT_EQ(All().size(), 8U);
 }
 
@@ -288,12 +308,17 @@ TEST_F(StoreEngineTest, BadRequestsAreRefused) {
     EXPECT_THAT(std::string(answer->status.message()), HasSubstr(why));
   };
   const std::string long_key(65'536, 'k');
-  const std::string large(log_.payload_bytes_max(), 'v');
+  const uint64_t most = store::Room(kRing).objects_bytes_max();
+  const std::string large(most, 'v');
   expect_refused({}, "without an operation");
   expect_refused({Put("", "v")}, "a key of 0 bytes");
   expect_refused({Put(long_key, "v")}, "a key of 65536 bytes");
   expect_refused({Put("k", "v"), Delete("k")}, "two operations on one key");
-  expect_refused({Put("k", large)}, "half its ring");
+  expect_refused({Put("k", large)}, "a 64th of its ring");
+  expect_refused({Put("k", std::string(2 * most, 'v'))}, "a 64th of its ring");
+  expect_refused({Put("a", large.substr(most / 2)),
+                  Put("b", large.substr(most / 2))},
+                 "a 64th of its ring");
   Settle();
   EXPECT_EQ(log_.records(), 0U);
 }
@@ -369,6 +394,58 @@ TEST_F(StoreEngineTest, RecordsOfOthersAreRefused) {
   EXPECT_THAT(std::string(engine.status().message()), HasSubstr("record 1: "));
 }
 
+TEST_F(StoreEngineTest, ObjectsOfALaterStoreAreRefused) {
+  const store::Object expires{
+      .key = AsBytes("k"), .value = AsBytes("v"), .expires_ns = 5};
+  AppendObject(expires);
+  EXPECT_EQ(Engine::Recover(log_, OptionsOf()).status().code(),
+            absl::StatusCode::kUnimplemented);
+}
+
+TEST_F(StoreEngineTest, SmallRingIsRefused) {
+  MemoryLog small(store::Room::kRingBytesMin - 64);
+  const auto engine = Engine::Recover(small, OptionsOf());
+  EXPECT_EQ(engine.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(engine.status().message()),
+              HasSubstr("needs a log of 524288"));
+}
+
+// ENG7: what puts may not use, deletions may.
+TEST_F(StoreEngineTest, PutsLeaveRoomForDeletions) {
+  Do(Put("k", "v"));
+  const std::string value(30'000, 'v');
+  Answer last;
+  int puts = 0;
+  do {
+    last = Do(Put("again", value));
+    ++puts;
+  } while (last.status.ok() && puts < 1'000);
+  EXPECT_EQ(last.status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(last.status.message()), HasSubstr("must be cleaned"));
+  EXPECT_GE(log_.free_bytes(), store::Room(kRing).left_by_puts());
+  EXPECT_TRUE(Do(Delete("k")).is_done());
+  // One of several, refused alone; the others are done.
+  const auto put = Submit({Put("k", value)});
+  const auto deletion = Submit({Delete("again")});
+  Settle();
+  EXPECT_EQ(put->status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(deletion->is_done());
+}
+
+TEST_F(StoreEngineTest, DeletionsLeaveRoomForTheCleaner) {
+  const std::string long_key(30'000, 'k');
+  for (int i = 0; i < 120; ++i) Do(Put(absl::StrCat(long_key, i), ""));
+  Answer last;
+  int deletions = 0;
+  do {
+    last = Do(Delete(absl::StrCat(long_key, deletions)));
+    ++deletions;
+  } while (last.status.ok() && deletions < 120);
+  EXPECT_EQ(last.status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_GT(deletions, 1);
+  EXPECT_GE(log_.free_bytes(), store::Room(kRing).left_by_deletions());
+}
+
 // P-E16, ENG5: an older version that lies behind a newer one is not shown.
 TEST_F(StoreEngineTest, HigherVersionWinsOverALaterPlace) {
   const Answer first = Do(Put("k", "old"));
@@ -380,24 +457,11 @@ TEST_F(StoreEngineTest, HigherVersionWinsOverALaterPlace) {
       .key = AsBytes("k"),
       .value = AsBytes("new"),
       .copied_version = engine_->Get(AsBytes("k"))->version};
-  const auto append = [&](const store::Object& object) {
-    const size_t bytes = store::kStoreRecordHeaderBytes + EncodedBytes(object);
-    ASSERT_TRUE(
-        log_.Append(bytes,
-                    [&](RingOffset, std::span<std::byte> payload) {
-                      store::EncodeStoreRecordHeader(
-                          {.count = 1},
-                          payload.first<store::kStoreRecordHeaderBytes>());
-                      EncodeObject(object, payload.subspan(
-                                               store::kStoreRecordHeaderBytes));
-                    })
-            .ok());
-  };
-  append(copy);
+  AppendObject(copy);
   Open();
   EXPECT_EQ(Get("k"), "new");
   const auto before = engine_->Get(AsBytes("k"));
-  append(moved);
+  AppendObject(moved);
   Open();
   const auto after = engine_->Get(AsBytes("k"));
   EXPECT_EQ(after->version, before->version);
@@ -406,7 +470,7 @@ TEST_F(StoreEngineTest, HigherVersionWinsOverALaterPlace) {
 
 // Places are known modulo 16 TiB, in a ring whose size does not divide that.
 TEST(StoreEnginePlacesTest, ObjectsAreFoundOnceTheLogIsLong) {
-  constexpr size_t kRing = 3 * 65'536;
+  constexpr size_t kRing = 3 * 262'144;
   const uint64_t long_after = (uint64_t{1} << 44) / kRing * kRing;
   MemoryLog log(kRing, long_after);
   std::vector<std::byte> memory(size_t{1} << 22);

@@ -36,12 +36,13 @@ class MemoryLog final : public store::ObjectLog {
     // A record lies in one piece.
     const uint64_t record_bytes = RoundUp(kHeaderBytes + bytes, kLineBytes);
     const uint64_t left = ring_.size() - next_offset_ % ring_.size();
-    if (left < record_bytes) next_offset_ += left;
-    const uint64_t end = next_offset_ + record_bytes;
+    const uint64_t begin =
+        left < record_bytes ? next_offset_ + left : next_offset_;
+    const uint64_t end = begin + record_bytes;
     if (end - first() > ring_.size()) {
       return absl::ResourceExhaustedError("the ring is full, says the test");
     }
-    const RingOffset offset(next_offset_ + kHeaderBytes);
+    const RingOffset offset(begin + kHeaderBytes);
     const std::span<std::byte> payload =
         std::span(ring_).subspan(offset.value % ring_.size(), bytes);
     fill(offset, payload);
@@ -71,12 +72,20 @@ class MemoryLog final : public store::ObjectLog {
     confirming_.push_back(std::move(callback));
     return absl::OkStatus();
   }
-  size_t payload_bytes_max() const override { return ring_.size() / 2 - 64; }
+  absl::Status CheckPayloads() const override { return absl::OkStatus(); }
   uint64_t free_bytes() const override {
     return ring_.size() - (next_offset_ - first());
   }
+  // What is cleaned is overwritten: nothing may look there any more.
   absl::Status CleanupThrough(Lsn lsn) override {
-    head_ = std::max(head_, static_cast<size_t>(lsn.value));
+    if (lsn.value > durable_) {
+      return absl::FailedPreconditionError("not durable, says the test");
+    }
+    for (; head_ < lsn.value; ++head_) {
+      const store::PlacedRecord& record = records_[head_];
+      std::fill_n(&ring_[record.offset.value % ring_.size()],
+                  record.payload.size(), std::byte{0xdd});
+    }
     return absl::OkStatus();
   }
   absl::StatusOr<std::unique_ptr<store::ObjectReader>> ReadFromHead() override {
@@ -128,6 +137,7 @@ class MemoryLog final : public store::ObjectLog {
   absl::Status next_append;
   absl::Status next_force;
   int confirmations = 0;
+  int reads_until_failure = -1;  // never
 
  private:
   using Waiting = std::pair<Lsn, std::function<void(const absl::Status&)>>;
@@ -137,6 +147,10 @@ class MemoryLog final : public store::ObjectLog {
    public:
     explicit Reader(MemoryLog& log) : log_(log), next_(log.head_) {}
     absl::StatusOr<std::optional<store::PlacedRecord>> Next() override {
+      if (log_.reads_until_failure == 0) {
+        return absl::DataLossError("unreadable, says the test");
+      }
+      if (log_.reads_until_failure > 0) --log_.reads_until_failure;
       if (next_ >= log_.durable_) return std::nullopt;
       return log_.records_[next_++];
     }
