@@ -263,6 +263,10 @@ RecoveredRange::~RecoveredRange() {
                 "(recovered_range.h)");
 }
 
+RingOffset Reservation::offset() const {
+  return record_.offset + kRecordHeaderBytes;
+}
+
 Epoch Reservation::epoch() const {
   ALPHEUS_CHECK(is_open(), "only an open reservation keeps its epoch (RL5)");
   return engine_->log().epoch();

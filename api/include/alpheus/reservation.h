@@ -18,7 +18,6 @@
 
 #include "log/base/ids.h"
 #include "log/core/write/reserved_record.h"
-#include "log/format/record.h"
 
 namespace alpheus {
 
@@ -46,7 +45,7 @@ class Reservation {
   Lsn lsn() const { return record_.lsn; }
   size_t bytes() const { return record_.payload_bytes; }
   // Returns the payload's offset; see Log::ring.
-  RingOffset offset() const { return record_.offset + kRecordHeaderBytes; }
+  RingOffset offset() const;
   // Returns the epoch in which the record is written. A log whose members
   // change goes on in a later one, but not while a reservation is open.
   // Requires: is_open().

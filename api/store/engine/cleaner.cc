@@ -92,8 +92,7 @@ absl::StatusOr<bool> Cleaner::EndStep() {
   if (step_->waits > 0) return false;
   const std::shared_ptr<Step> step = std::exchange(step_, nullptr);
   ALPHEUS_RETURN_IF_ERROR(step->status);
-  ALPHEUS_RETURN_IF_ERROR(
-      log_.CleanupThrough(step->records.back().record.lsn));
+  ALPHEUS_RETURN_IF_ERROR(log_.CleanupThrough(step->records.back().record.lsn));
   return true;
 }
 

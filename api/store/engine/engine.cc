@@ -300,9 +300,8 @@ bool Engine::AddTo(Record& record, Submitted& request) {
     }
     judged.outcomes.push_back({true, 0});
     judged.changes.push_back(record.changes.size() + changes.size());
-    const Object object{.key = AsBytes(one.key),
-                        .value = one.value,
-                        .is_deleted = !one.is_put};
+    const Object object{
+        .key = AsBytes(one.key), .value = one.value, .is_deleted = !one.is_put};
     live.Replace(newest[i].live, LiveOf(object));
     bytes += EncodedBytes(object);
     bytes_as_copies += BytesAsCopy(object);

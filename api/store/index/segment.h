@@ -113,8 +113,8 @@ class Segment {
   void ForEach(absl::FunctionRef<void(Position, Slot)> visit) const;
 
   // Gives each key to one of two empty segments, by the next bit of its hash.
-  // Both have room, since each key finds in them what it has here; returns false
-  // if the hashes are not those by which the keys were inserted.
+  // Both have room, since each key finds in them what it has here; returns
+  // false if the hashes are not those by which the keys were inserted.
   bool SplitInto(Segment zeros, Segment ones,
                  absl::FunctionRef<uint64_t(Slot)> hash_of) const;
   // Tells readers that the successors have the keys.

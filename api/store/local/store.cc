@@ -124,16 +124,16 @@ absl::StatusOr<Store::Attempt> Store::TryWrite(
   Lsn lsn;
   {
     const MutexLock lock(mutex_);
-    engine_->Submit(operations,
-                    [call](const absl::Status& status,
-                           const std::vector<Outcome>& outcomes) {
-                      *call = {true, status, outcomes};
-                    });
+    engine_->Submit(operations, [call](const absl::Status& status,
+                                       const std::vector<Outcome>& outcomes) {
+      *call = {true, status, outcomes};
+    });
     lsn = engine_->Append();
     if (call->is_answered) {
       const bool is_refused = absl::IsResourceExhausted(call->status) ||
                               absl::IsDeadlineExceeded(call->status);
-      if (is_refused && engine_->status().ok()) return Attempt{call->status, {}};
+      if (is_refused && engine_->status().ok())
+        return Attempt{call->status, {}};
       ALPHEUS_RETURN_IF_ERROR(call->status);
       return Attempt{absl::OkStatus(), std::move(call->outcomes)};
     }

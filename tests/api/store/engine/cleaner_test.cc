@@ -47,13 +47,13 @@ class StoreCleanerTest : public ::testing::Test {
         log_,
         {.allocate =
              [this](size_t bytes) -> absl::StatusOr<std::span<std::byte>> {
-           const auto at = reinterpret_cast<uintptr_t>(memory_.data() + used_);
-           used_ += (64 - at % 64) % 64;
-           const auto part = std::span(memory_).subspan(used_, bytes);
-           used_ += bytes;
-           std::ranges::fill(part, std::byte{0});
-           return part;
-         }});
+          const auto at = reinterpret_cast<uintptr_t>(memory_.data() + used_);
+          used_ += (64 - at % 64) % 64;
+          const auto part = std::span(memory_).subspan(used_, bytes);
+          used_ += bytes;
+          std::ranges::fill(part, std::byte{0});
+          return part;
+        }});
     ASSERT_TRUE(engine.ok()) << engine.status();
     engine_ = *std::move(engine);
     cleaner_ = std::make_unique<Cleaner>(log_, *engine_,
@@ -226,7 +226,8 @@ TEST_F(StoreCleanerTest, CopyThatIsNotDurableStopsTheHead) {
 TEST_F(StoreCleanerTest, CopyOfWhatIsReplacedMeanwhileIsNotMade) {
   ASSERT_TRUE(Put("k", "old").ok());
   FillUntilDue();
-  const auto put = Submit({Operation::Kind::kPut, AsBytes("k"), AsBytes("new")});
+  const auto put =
+      Submit({Operation::Kind::kPut, AsBytes("k"), AsBytes("new")});
   const auto begun = cleaner_->Poll();
   ASSERT_TRUE(begun.ok() && *begun);
   Settle();
@@ -375,7 +376,7 @@ TEST(RoomTest, IsEnoughForAStepOfTheCleaner) {
         << ring;
     ASSERT_GT(room.left_by_puts(), room.left_by_deletions());
     // Not live and not free is garbage, beside what a refused record takes.
-    ASSERT_GE(ring - room.live_bytes_max() - room.left_by_puts() ,
+    ASSERT_GE(ring - room.live_bytes_max() - room.left_by_puts(),
               room.garbage_min());
   }
 }

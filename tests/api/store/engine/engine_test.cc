@@ -108,13 +108,13 @@ class StoreEngineTest : public ::testing::Test {
   // Appends as a store does, but without this engine.
   void AppendObject(const store::Object& object) {
     constexpr size_t kHeader = store::kStoreRecordHeaderBytes;
-    const auto appended = log_.Append(
-        kHeader + EncodedBytes(object),
-        [&](RingOffset, std::span<std::byte> payload) {
-          store::EncodeStoreRecordHeader({.count = 1},
-                                         payload.first<kHeader>());
-          EncodeObject(object, payload.subspan(kHeader));
-        });
+    const auto appended =
+        log_.Append(kHeader + EncodedBytes(object),
+                    [&](RingOffset, std::span<std::byte> payload) {
+                      store::EncodeStoreRecordHeader({.count = 1},
+                                                     payload.first<kHeader>());
+                      EncodeObject(object, payload.subspan(kHeader));
+                    });
     ASSERT_TRUE(appended.ok()) << appended.status();
   }
   void Settle() {
@@ -316,9 +316,9 @@ TEST_F(StoreEngineTest, BadRequestsAreRefused) {
   expect_refused({Put("k", "v"), Delete("k")}, "two operations on one key");
   expect_refused({Put("k", large)}, "a 64th of its ring");
   expect_refused({Put("k", std::string(2 * most, 'v'))}, "a 64th of its ring");
-  expect_refused({Put("a", large.substr(most / 2)),
-                  Put("b", large.substr(most / 2))},
-                 "a 64th of its ring");
+  expect_refused(
+      {Put("a", large.substr(most / 2)), Put("b", large.substr(most / 2))},
+      "a 64th of its ring");
   Settle();
   EXPECT_EQ(log_.records(), 0U);
 }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -143,6 +144,58 @@ TEST_F(StoreTest, FullLogRefusesAndLosesNothing) {
   EXPECT_EQ(All(), expected);
   Open();
   EXPECT_EQ(All(), expected);
+}
+
+// Writes clean the log as they go, whoever waits for whom.
+TEST_F(StoreTest, LogGoesRoundUnderManyThreads) {
+  constexpr int kThreads = 4;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([this, t] {
+      for (int i = 0; i < 1'500; ++i) {
+        const std::string key = absl::StrCat("key ", t, ".", i % 40);
+        const std::string value(1'000 + i % 500, static_cast<char>('a' + t));
+        const auto put = store_->Put(key, value);
+        ASSERT_TRUE(put.ok()) << put.status();
+        ASSERT_EQ(Get(key), value);
+        if (i % 7 == 0) {
+          ASSERT_TRUE(store_->Delete(key).ok());
+        }
+      }
+    });
+  }
+  for (std::thread& one : threads) one.join();
+  EXPECT_GT(log_->head_lsn(), Lsn(1'000));
+  const auto before = All();
+  Open();
+  EXPECT_EQ(All(), before);
+}
+
+TEST_F(StoreTest, FullStoreTakesPutsAgainOnceObjectsAreDeleted) {
+  const std::string value(10'000, 'v');
+  int keys = 0;
+  while (store_->Put(absl::StrCat("key ", keys), value).ok()) ++keys;
+  const auto changed = store_->Put("key 0", value);
+  EXPECT_TRUE(changed.ok()) << changed.status();
+  for (int i = 0; i < keys; ++i) {
+    const auto deleted = store_->Delete(absl::StrCat("key ", i));
+    ASSERT_TRUE(deleted.ok()) << deleted.status();
+  }
+  EXPECT_EQ(All().size(), 0U);
+  for (int i = 0; i < keys; ++i) {
+    ASSERT_TRUE(store_->Put(absl::StrCat("again ", i), value).ok()) << i;
+  }
+}
+
+TEST_F(StoreTest, CallsOnALogThatIsClosedFail) {
+  ASSERT_TRUE(store_->Put("k", "v").ok());
+  ASSERT_TRUE(log_->Close().ok());
+  EXPECT_EQ(store_->Put("k", "w").status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(store_->Get("k").status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(store_->Scan(0).status().code(),
+            absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_F(StoreTest, LogOfSomebodyElseIsRefused) {

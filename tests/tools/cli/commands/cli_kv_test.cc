@@ -11,7 +11,7 @@ namespace {
 
 class CliKvTest : public CliTest {
  protected:
-  CliKvTest() { Format(); }
+  CliKvTest() { Format("1MiB"); }
 
   Arguments Kv(const std::string& what, Arguments words) {
     words.insert(words.begin(), {"kv", what, "--file", region_});
@@ -52,6 +52,44 @@ TEST_F(CliKvTest, KeyThatIsNotThereIsSaid) {
     EXPECT_NE(result.error.find("nothing: no such key"), std::string::npos)
         << result.error;
   }
+}
+
+TEST_F(CliKvTest, WhatCanNeverBeRightIsUsage) {
+  for (const Arguments& words :
+       {Kv("put", {}), Kv("get", {}), Kv("get", {"a", "b"}), Kv("ls", {"a"}),
+        Kv("put", {"k", "v", "--if-version", "x"}), Arguments{"kv"},
+        Arguments{"kv", "get", "k"}}) {
+    EXPECT_EQ(RunAlpheus(words).end.exit_status, kUsage);
+  }
+}
+
+TEST_F(CliKvTest, WhatTheStoreRefusesIsSaid) {
+  const auto expect_refused = [&](const Arguments& words, const char* why) {
+    const auto result = RunAlpheus(words);
+    EXPECT_EQ(result.end.exit_status, kUsage) << why;
+    EXPECT_NE(result.error.find(why), std::string::npos) << result.error;
+  };
+  expect_refused(Kv("put", {"", "v"}), "a key of 0 bytes");
+  expect_refused(Kv("put", {"k", std::string(20'000, 'v')}),
+                 "a 64th of its ring");
+  EXPECT_EQ(RunWell(Kv("ls", {})), "");
+}
+
+TEST_F(CliKvTest, SmallLogIsRefused) {
+  const std::string small = directory_.File("small");
+  RunWell({"format", "--file", small, "--size", "256KiB"});
+  const auto result = RunAlpheus({"kv", "ls", "--file", small});
+  EXPECT_EQ(result.end.exit_status, kFailed);
+  EXPECT_NE(result.error.find("a store needs a log of 524288"),
+            std::string::npos)
+      << result.error;
+}
+
+TEST_F(CliKvTest, LogThatIsNotThereIsSaid) {
+  const auto result =
+      RunAlpheus({"kv", "ls", "--file", directory_.File("nothing")});
+  EXPECT_EQ(result.end.exit_status, kFailed);
+  EXPECT_NE(result.error, "");
 }
 
 TEST_F(CliKvTest, LogOfRecordsIsLeftAlone) {
