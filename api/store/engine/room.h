@@ -37,19 +37,19 @@ class Room {
   static constexpr uint64_t kRecordOverhead = 128;
 
   // Requires: ring_bytes >= kRingBytesMin.
-  explicit constexpr Room(uint64_t ring_bytes) : ring_bytes_(ring_bytes) {}
+  explicit Room(uint64_t ring_bytes) : ring_bytes_(ring_bytes) {}
 
   // Bytes of the objects of one record, as copies.
-  constexpr uint64_t objects_bytes_max() const {
+  uint64_t objects_bytes_max() const {
     return ring_bytes_ / 64 - kRecordOverhead;
   }
   // Bytes of the newest objects of all keys, as copies.
-  constexpr uint64_t live_bytes_max() const { return ring_bytes_ / 16 * 13; }
+  uint64_t live_bytes_max() const { return ring_bytes_ / 16 * 13; }
   // Bytes that are left free by a put; by a deletion. The cleaner takes all.
-  constexpr uint64_t left_by_puts() const { return ring_bytes_ / 8; }
-  constexpr uint64_t left_by_deletions() const { return ring_bytes_ / 16; }
+  uint64_t left_by_puts() const { return ring_bytes_ / 8; }
+  uint64_t left_by_deletions() const { return ring_bytes_ / 16; }
   // With less garbage than this, cleaning frees hardly anything.
-  constexpr uint64_t garbage_min() const { return ring_bytes_ / 16; }
+  uint64_t garbage_min() const { return ring_bytes_ / 16; }
 
  private:
   uint64_t ring_bytes_;

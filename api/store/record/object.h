@@ -23,6 +23,7 @@
 // Invariants:
 //   OBJ1. Decoding reads no byte outside of what it is given, and takes nothing
 //         that encoding does not write.
+//   OBJ2. A sum tells of a change to any byte of its object.
 // Thread safety: pure functions.
 // References: docs/formats/store.md.
 #ifndef ALPHEUS_API_STORE_RECORD_OBJECT_H_

@@ -297,6 +297,19 @@ TEST_F(StoreEngineTest, AnswerThatAppendsNothingIsConfirmed) {
   EXPECT_TRUE(nothing->is_there);
 }
 
+// ENG4: what a client changes after it has asked changes nothing.
+TEST_F(StoreEngineTest, KeysAreReadOnce) {
+  std::string key = "before";
+  const auto put = Submit({{Operation::Kind::kPut, AsBytes(key), AsBytes("v")}});
+  key = "behind";
+  Settle();
+  EXPECT_TRUE(put->is_done());
+  EXPECT_EQ(All(), (std::map<std::string, std::string>{{"before", "v"}}));
+  EXPECT_EQ(Get("before"), "v");
+  Open();
+  EXPECT_EQ(Get("before"), "v");
+}
+
 // --- Errors -----------------------------------------------------------------
 
 TEST_F(StoreEngineTest, BadRequestsAreRefused) {

@@ -9,12 +9,14 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -66,7 +68,10 @@ class IndexTest : public ::testing::Test {
           std::fill_n(memory, bytes, std::byte{0});
           return std::span(memory, bytes);
         },
-        [this](Slot slot) { return objects_.HashOf(slot); },
+        [this](Slot slot) {
+          on_hash_();
+          return objects_.HashOf(slot);
+        },
         /*directory_bits=*/5);
   }
 
@@ -86,6 +91,7 @@ class IndexTest : public ::testing::Test {
     void operator()(std::byte* memory) const { std::free(memory); }
   };
   size_t bytes_left_ = size_t{1} << 30;
+  std::function<void()> on_hash_ = [] {};  // called within each split
   std::vector<std::unique_ptr<std::byte, Free>> memory_;
   Objects objects_;
   Index index_;
@@ -269,6 +275,64 @@ TEST_F(IndexTest, ReaderWithAnOldDirectoryIsSentToTheNewOne) {
   }
   EXPECT_GT(reader.refreshes(), 3);
   EXPECT_LT(reader.refreshes(), 10);
+}
+
+// IDX2. In the middle of a split a reader finds all keys, in the old segment.
+TEST_F(IndexTest, ReaderFindsAllKeysInTheMiddleOfASplit) {
+  uint64_t keys = 0;
+  for (; keys < 1'000; ++keys) Put(Mix(keys));
+  int looks = 0;
+  on_hash_ = [&] {
+    if (++looks % 50 != 0) return;
+    OneSidedReader reader(index_);
+    for (uint64_t key = 0; key < 1'000; key += 7) {
+      ASSERT_TRUE(reader.Find(Mix(key), HasHash(Mix(key))).has_value());
+      ASSERT_EQ(reader.refreshes(), 1);
+    }
+  };
+  for (; keys < 3'000; ++keys) Put(Mix(keys));
+  EXPECT_GT(looks, 1'000);
+}
+
+// SEG1. Whatever is put and erased beside it.
+TEST(SegmentTest, SlotOfAKeyStaysWhereItIs) {
+  std::vector<std::unique_ptr<std::byte[]>> parts;
+  absl::StatusOr<Index> index = Index::Create(
+      [&](size_t bytes) -> absl::StatusOr<std::span<std::byte>> {
+        parts.push_back(std::make_unique<std::byte[]>(bytes + 64));
+        std::byte* at = parts.back().get();
+        at += (64 - reinterpret_cast<uintptr_t>(at) % 64) % 64;
+        return std::span(at, bytes);
+      },
+      [](Slot) { return 0; }, /*directory_bits=*/1);
+  ASSERT_TRUE(index.ok());
+  // Objects are told apart by their places alone: key k lies at k * 8 + n * 2^20.
+  const auto slot_of = [](uint64_t key, uint64_t version) {
+    return Slot(key * 8 + version * (1 << 20), 8, Mix(key));
+  };
+  const auto has_key = [](uint64_t key) {
+    return [key](Slot slot) { return slot.offset() % (1 << 20) == key * 8; };
+  };
+  const Segment segment(index->parts()[0].data());
+  const auto position_of = [&](uint64_t key) {
+    Segment::Position at;
+    EXPECT_TRUE(segment.Find(Mix(key), has_key(key), &at)) << key;
+    return std::pair(at.bucket, at.slot);
+  };
+  std::map<uint64_t, std::pair<size_t, size_t>> positions;
+  Random random(34);
+  for (uint64_t i = 1; i < 3'000; ++i) {
+    const uint64_t key = 1 + random.Next() % 200;
+    if (random.Next() % 4 == 0) {
+      EXPECT_EQ(index->Erase(Mix(key), has_key(key)), positions.erase(key) == 1);
+    } else {
+      ASSERT_TRUE(index->Put(Mix(key), slot_of(key, i), has_key(key)).ok());
+      positions.emplace(key, position_of(key));
+    }
+    for (const auto& [one, position] : positions) {
+      ASSERT_EQ(position_of(one), position) << one;
+    }
+  }
 }
 
 // IDX3. A split uses no memory that a reader may look at.

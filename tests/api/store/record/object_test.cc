@@ -122,6 +122,7 @@ TEST(ObjectTest, AnyOtherBytesAreRefused) {
   expect_refused(22, 1, "behind its value");
 }
 
+// OBJ2.
 TEST(ObjectTest, AnyChangedBitIsSeenByTheSum) {
   const std::vector<std::byte> whole = Encode(WithAll());
   EXPECT_TRUE(store::CheckSum(whole).ok());
