@@ -256,6 +256,10 @@ TEST_F(StoreCleanerTest, RecordThatIsNotShownIsNotRead) {
   log_.MakeAllDurable();
   engine_->Poll();
   EXPECT_TRUE(put->ok());
+  const uint64_t before = log_.free_bytes();
+  const auto ended = cleaner_->Poll();
+  ASSERT_TRUE(ended.ok() && *ended);
+  EXPECT_GT(log_.free_bytes(), before);
   EXPECT_EQ(Get("k"), "v");
   Open();
   EXPECT_EQ(Get("k"), "v");

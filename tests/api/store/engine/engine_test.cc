@@ -300,7 +300,8 @@ TEST_F(StoreEngineTest, AnswerThatAppendsNothingIsConfirmed) {
 // ENG4: what a client changes after it has asked changes nothing.
 TEST_F(StoreEngineTest, KeysAreReadOnce) {
   std::string key = "before";
-  const auto put = Submit({{Operation::Kind::kPut, AsBytes(key), AsBytes("v")}});
+  const auto put =
+      Submit({{Operation::Kind::kPut, AsBytes(key), AsBytes("v")}});
   key = "behind";
   Settle();
   EXPECT_TRUE(put->is_done());

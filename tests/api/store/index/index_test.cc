@@ -233,9 +233,10 @@ class OneSidedReader {
     ++refreshes_;
   }
 
-  // Looks as docs/design/object_store.md says.
+  // Looks as docs/design/object_store.md says. Returns nothing, too, if new
+  // directories lead nowhere.
   std::optional<Slot> Find(uint64_t hash, Segment::HasKey has_key) {
-    for (;;) {
+    for (int tries = 0; tries < 3; ++tries) {
       const auto depth = static_cast<uint8_t>(directory_[0]);
       const auto number = static_cast<uint32_t>(
           directory_[Index::kDirectoryHeaderWords +
@@ -252,6 +253,7 @@ class OneSidedReader {
       if (!segment.Find(hash, has_key, &at)) return std::nullopt;
       return segment.slot(at);
     }
+    return std::nullopt;
   }
 
   int refreshes() const { return refreshes_; }
@@ -306,7 +308,8 @@ TEST(SegmentTest, SlotOfAKeyStaysWhereItIs) {
       },
       [](Slot) { return 0; }, /*directory_bits=*/1);
   ASSERT_TRUE(index.ok());
-  // Objects are told apart by their places alone: key k lies at k * 8 + n * 2^20.
+  // Objects are told apart by their places alone: key k lies at k * 8 + n *
+  // 2^20.
   const auto slot_of = [](uint64_t key, uint64_t version) {
     return Slot(key * 8 + version * (1 << 20), 8, Mix(key));
   };
@@ -324,7 +327,8 @@ TEST(SegmentTest, SlotOfAKeyStaysWhereItIs) {
   for (uint64_t i = 1; i < 3'000; ++i) {
     const uint64_t key = 1 + random.Next() % 200;
     if (random.Next() % 4 == 0) {
-      EXPECT_EQ(index->Erase(Mix(key), has_key(key)), positions.erase(key) == 1);
+      EXPECT_EQ(index->Erase(Mix(key), has_key(key)),
+                positions.erase(key) == 1);
     } else {
       ASSERT_TRUE(index->Put(Mix(key), slot_of(key, i), has_key(key)).ok());
       positions.emplace(key, position_of(key));
