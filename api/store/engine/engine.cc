@@ -179,7 +179,7 @@ absl::Status Engine::CheckKeys(const std::vector<Asked>& operations) const {
   return absl::OkStatus();
 }
 
-void Engine::Submit(std::vector<Operation> operations, Done done) {
+void Engine::Submit(const std::vector<Operation>& operations, Done done) {
   absl::Status status = failure_.ok() ? Check(operations) : failure_;
   Submitted request{.operations = {}, .done = std::move(done)};
   if (status.ok()) {

@@ -115,7 +115,7 @@ class Engine {
   // Takes a request of at least one operation, each on a key of its own. If a
   // condition does not hold, none of them is done. Values must stay until
   // Append returns. May call `done`, as Append and Poll may.
-  void Submit(std::vector<Operation> operations, Done done);
+  void Submit(const std::vector<Operation>& operations, Done done);
   // Appends what was submitted, and begins to force it. Returns the LSN of the
   // last record; 0: nothing was appended.
   Lsn Append();

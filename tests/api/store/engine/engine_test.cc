@@ -88,14 +88,13 @@ class StoreEngineTest : public ::testing::Test {
   std::span<const std::byte> Keep(std::string text) {
     return AsBytes(kept_.emplace_back(std::move(text)));
   }
-  std::shared_ptr<Answer> Submit(std::vector<Operation> operations) {
+  std::shared_ptr<Answer> Submit(const std::vector<Operation>& operations) {
     auto answer = std::make_shared<Answer>();
-    engine_->Submit(std::move(operations),
-                    [answer](const absl::Status& status,
-                             const std::vector<Outcome>& outcomes) {
-                      EXPECT_FALSE(answer->is_there);
-                      *answer = {true, status, outcomes};
-                    });
+    engine_->Submit(operations, [answer](const absl::Status& status,
+                                         const std::vector<Outcome>& outcomes) {
+      EXPECT_FALSE(answer->is_there);
+      *answer = {true, status, outcomes};
+    });
     return answer;
   }
   // Carries out one request to its end.
@@ -316,7 +315,7 @@ TEST_F(StoreEngineTest, KeysAreReadOnce) {
 TEST_F(StoreEngineTest, BadRequestsAreRefused) {
   const auto expect_refused = [&](std::vector<Operation> operations,
                                   const char* why) {
-    const auto answer = Submit(std::move(operations));
+    const auto answer = Submit(operations);
     ASSERT_TRUE(answer->is_there);
     EXPECT_EQ(answer->status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(answer->status.message()), HasSubstr(why));
@@ -540,7 +539,7 @@ TEST_F(StoreEngineTest, CrashesAtAnyPointKeepWhatWasAnswered) {
           asked.back().emplace_back(key, value);
         }
       }
-      answers.push_back(Submit(std::move(operations)));
+      answers.push_back(Submit(operations));
       if (random.Next() % 3 == 0) engine_->Append();
     }
     engine_->Append();
