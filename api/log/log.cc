@@ -194,6 +194,10 @@ size_t Log::payload_bytes_max() const {
 }
 uint64_t Log::free_bytes() const { return engine_->log().free_bytes(); }
 uint64_t Log::ring_bytes() const { return engine_->log().ring().capacity(); }
+std::span<const std::byte> Log::ring() const {
+  const Ring& ring = engine_->log().ring();
+  return {ring.data(), ring.capacity()};
+}
 Lsn Log::persisted_lsn(PersistedBy by) const {
   return engine_->log().persisted_lsn(by);
 }
@@ -257,6 +261,10 @@ RecoveredRange::~RecoveredRange() {
   ALPHEUS_CHECK(status_was_read_ || std::uncaught_exceptions() > 0,
                 "the status of recovered records must be read "
                 "(recovered_range.h)");
+}
+
+RingOffset Reservation::offset() const {
+  return record_.offset + kRecordHeaderBytes;
 }
 
 Epoch Reservation::epoch() const {

@@ -47,7 +47,8 @@ absl::StatusOr<std::optional<TailRecord>> LogTail::Next() {
   next_lsn_ = place_->lsn;
   if (!any) return std::nullopt;
   durable_lsn_ = std::max(durable, place_->copied_lsn);
-  return TailRecord{place_->copied_lsn, place_->epoch, place_->payload};
+  return TailRecord{place_->copied_lsn, place_->epoch, place_->payload,
+                    place_->copied_offset};
 }
 
 }  // namespace alpheus

@@ -5,8 +5,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
+#include "log/format/record.h"
 
 namespace alpheus {
+namespace {
+
+RecoveredRecord Shown(const RecordView& view) {
+  return {view.lsn(), view.epoch(), view.payload,
+          view.offset + kRecordHeaderBytes};
+}
+
+}  // namespace
 
 RecoveredSource::RecoveredSource(const Ring& ring, uint64_t ring_offset,
                                  const EpochTable& table,
@@ -44,7 +53,7 @@ bool RecoveredSource::Next(RecoveredRecord* record) {
     }
     const RecordView& view = cursor.record();
     if (view.cleaned || view.aborted()) continue;
-    *record = {view.lsn(), view.epoch(), view.payload};
+    *record = Shown(view);
     return true;
   }
   (void)IsReleased();
@@ -76,7 +85,7 @@ absl::Status RecoveredSource::ForEach(
     const Lsn last = is_read ? end_lsn_ : read_from_.lsn - 2;
     const auto show = [&](const LogPosition&, const RecordView& view) {
       if (!view.cleaned && !view.aborted()) {
-        visited = visit({view.lsn(), view.epoch(), view.payload});
+        visited = visit(Shown(view));
       }
       return visited.ok() && view.lsn() < last;
     };

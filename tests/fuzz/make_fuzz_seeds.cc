@@ -171,6 +171,26 @@ void WriteZnodes(SeedWriter& writer) {
   writer.Write(std::string(1, '\6') + quorum::PrimaryName(ballot));
 }
 
+// Whole ones, with each flag.
+void WriteStoreRecords(SeedWriter& writer) {
+  using namespace std::string_literals;
+  using namespace std::string_view_literals;
+  writer.Write(
+      "\0AO\1\1\1\0\0\0\0\0\0\0\0\0\0\0"
+      "\3\0\0\0\5\0\0\0keyvalue"sv);
+  writer.Write("\0AO\1\2\0\0\0\0\7\0\0\0\0\0\0\0"sv);
+  writer.Write("\1\0\1\0\1\7\0\0\0\0k\0\0\0\0\0\0\0"sv);
+  for (char flags = 0; flags < 32; ++flags) {
+    std::string bytes = "\2\1"s;   // one object
+    bytes += "\1\2\3\4\5\6\7\0"s;  // its log time
+    bytes += "\4name\6object"s;    // key and value
+    bytes += {flags, 'l'};
+    bytes += std::string(32, 'w');  // for the flags
+    bytes += "\0\0"s;               // no damage, all of it
+    writer.Write(bytes);
+  }
+}
+
 void WriteAll(const std::string& folder) {
   using namespace std::string_view_literals;
   SeedWriter(folder, "fuzz_scan_arbitrary").WriteRandom("", 1);
@@ -209,6 +229,12 @@ void WriteAll(const std::string& folder) {
   WriteMessages(messages);
   SeedWriter znodes(folder, "fuzz_znodes");
   WriteZnodes(znodes);
+  SeedWriter store(folder, "fuzz_store");
+  // Anything, objects behind a header, and records that a store wrote.
+  for (const char choice : {'\0', '\1', '\2'}) {
+    store.WriteRandom({&choice, 1}, seed++);
+  }
+  WriteStoreRecords(store);
 }
 
 }  // namespace

@@ -318,6 +318,12 @@ class Log {
   uint64_t free_bytes() const;
   // Returns the size of the ring, in bytes. It never changes.
   uint64_t ring_bytes() const;
+  // Returns the ring, for programs that read payloads where they lie, on the
+  // terms of Reservation::payload(). A payload's offset counts all bytes of
+  // the ring since the log began, and is the same at every replica. The byte of
+  // offset x lies at x modulo ring_bytes(). Stays where it is until the log is
+  // gone.
+  std::span<const std::byte> ring() const;
 
   // Marks a record as no longer needed and reclaims the contiguous cleaned
   // prefix. This is a hint: after a crash a cleaned record may come back, so

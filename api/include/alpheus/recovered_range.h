@@ -31,6 +31,7 @@ struct RecoveredRecord {
   Lsn lsn;
   Epoch epoch;                         // in which it was written
   std::span<const std::byte> payload;  // in the ring; valid until cleaned
+  RingOffset offset = {};              // of the payload; see Log::ring
 };
 
 class RecoveredRange {

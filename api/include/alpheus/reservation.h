@@ -44,6 +44,8 @@ class Reservation {
   bool is_open() const { return engine_ != nullptr; }
   Lsn lsn() const { return record_.lsn; }
   size_t bytes() const { return record_.payload_bytes; }
+  // Returns the payload's offset; see Log::ring.
+  RingOffset offset() const;
   // Returns the epoch in which the record is written. A log whose members
   // change goes on in a later one, but not while a reservation is open.
   // Requires: is_open().

@@ -15,6 +15,8 @@ struct TailRecord {
   Lsn lsn;
   Epoch epoch;                         // in which it was written
   std::span<const std::byte> payload;  // a copy, until the tail's next call
+  // Where the payload lies, for the tail of a log (Log::ring).
+  RingOffset offset = {};
 };
 
 }  // namespace alpheus

@@ -157,7 +157,7 @@ template <Persistence P>
 absl::StatusOr<bool> Reclaimer<P>::CopyNext(TailPlace& place,
                                             Lsn durable_lsn) const {
   while (place.lsn <= durable_lsn) {
-    const TailPlace before = {place.lsn, place.offset, {}, {}, {}};
+    const TailPlace before = {place.lsn, place.offset, {}, {}, {}, {}};
     ALPHEUS_ASSIGN_OR_RETURN(const RecordView record, CopyAt(place));
     if (record.aborted()) continue;
     // Verifies the copy, which no thread changes any more.
@@ -168,6 +168,7 @@ absl::StatusOr<bool> Reclaimer<P>::CopyNext(TailPlace& place,
     }
     place.copied_lsn = record.lsn();
     place.epoch = record.epoch();
+    place.copied_offset = record.offset + kRecordHeaderBytes;
     return true;
   }
   return false;

@@ -66,6 +66,7 @@ struct TailPlace {
 
   Lsn copied_lsn;
   Epoch epoch;
+  RingOffset copied_offset;  // of the payload
   std::vector<std::byte> payload;
 };
 

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -77,6 +79,52 @@ TEST_F(LogTailTest, RecordsAreShownAsTheyBecomeDurable) {
 }
 
 // Goal: LT1, P-C4. A record that is whole and not durable may be dropped.
+// Reserved, shown by a tail and recovered, a payload lies at one offset of the
+// ring, also where the ring has gone round.
+TEST_F(LogTailTest, OffsetIsThatOfThePayloadInTheRing) {
+  const std::string large(40'000, 'l');
+  uint64_t offset = 0;
+  for (int i = 0; i < 10; ++i) {
+    auto record = log_->Reserve(large.size());
+    ASSERT_TRUE(record.ok()) << record.status();
+    const std::span<std::byte> payload = record->payload();
+    EXPECT_GT(record->offset().value, offset);
+    offset = record->offset().value;
+    EXPECT_EQ(payload.data(),
+              log_->ring().data() + offset % log_->ring_bytes());
+    std::ranges::fill(payload, static_cast<std::byte>(i));
+    const auto lsn = log_->Complete(*std::move(record));
+    ASSERT_TRUE(lsn.ok() && log_->Force(*lsn).ok());
+    const auto shown = TailFrom(lsn->value).Next();
+    ASSERT_TRUE(shown.ok() && *shown) << shown.status();
+    EXPECT_EQ((*shown)->offset.value, offset);
+    if (i > 0) {
+      ASSERT_TRUE(log_->CleanupThrough(*lsn - 1).ok());
+    }
+  }
+  EXPECT_GT(offset, log_->ring_bytes());
+  EXPECT_EQ(log_->ring().size(), log_->ring_bytes());
+  Open();
+  std::vector<uint64_t> offsets;
+  const absl::Status read =
+      log_->ForEachRecovered([&](const RecoveredRecord& record) {
+        offsets.push_back(record.offset.value);
+        EXPECT_EQ(record.payload.data(),
+                  log_->ring().data() + offsets.back() % log_->ring_bytes());
+        return absl::OkStatus();
+      });
+  EXPECT_TRUE(read.ok()) << read;
+  ASSERT_FALSE(offsets.empty());
+  EXPECT_EQ(offsets.back(), offset);
+  std::vector<uint64_t> in_range;
+  RecoveredRange range = log_->Recovered();
+  for (const RecoveredRecord& record : range) {
+    in_range.push_back(record.offset.value);
+  }
+  EXPECT_TRUE(range.status().ok());
+  EXPECT_EQ(in_range, offsets);
+}
+
 TEST_F(LogTailTest, RecordThatIsNotDurableIsNotShown) {
   LogTail& tail = TailFrom(0);
   auto record = log_->Reserve(1);

@@ -33,6 +33,7 @@ void AddCommands(CLI::App* app, Command* chosen) {
   AddDeleteLogCommand(app, chosen);
   AddElectCommand(app, chosen);
   AddDrainCommand(app, chosen);
+  AddKvCommand(app, chosen);
   AddKeyCommand(app, chosen);
   AddTokenCommand(app, chosen);
   AddBenchCommand(app, chosen);

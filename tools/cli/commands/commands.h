@@ -37,6 +37,7 @@ void AddReconfigureCommand(CLI::App* app, Command* chosen);
 void AddDeleteLogCommand(CLI::App* app, Command* chosen);
 void AddElectCommand(CLI::App* app, Command* chosen);
 void AddDrainCommand(CLI::App* app, Command* chosen);
+void AddKvCommand(CLI::App* app, Command* chosen);
 void AddKeyCommand(CLI::App* app, Command* chosen);
 void AddTokenCommand(CLI::App* app, Command* chosen);
 void AddBenchCommand(CLI::App* app, Command* chosen);
