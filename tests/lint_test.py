@@ -86,6 +86,7 @@ BAD = [
     ("door", "api/node/a.cc", "#include <rocksdb/db.h>"),
     ("door", "tests/api/a.cc", '#include "rocksdb/db.h"'),
     ("door", "log/format/record.cc", "#include <isa-l/crc.h>"),
+    ("door", "api/store/index/index.cc", "#include <xxhash.h>"),
     ("door", "api/metrics/collect/a.cc", "#include <prometheus/exposer.h>"),
     ("door", "recovery/a.cc", "#include <grpcpp/grpcpp.h>"),
     ("door", "bench/replicated/a.cc", "#include <grpcpp/grpcpp.h>"),
@@ -213,6 +214,7 @@ GOOD = [
     ("door", "api/rocksdb/a.cc", "#include <rocksdb/file_system.h>"),
     ("door", "tests/api/rocksdb/a.cc", '#include "rocksdb/db.h"'),
     ("door", "log/format/checksum.cc", "#include <isa-l/crc.h>"),
+    ("door", "api/store/record/key_hash.cc", "#include <xxhash.h>"),
     ("door", "quorum/cluster/table_reader.h",
      "// table_reader: a.\n#ifndef ALPHEUS_QUORUM_CLUSTER_TABLE_READER_H_\n"
      "#define ALPHEUS_QUORUM_CLUSTER_TABLE_READER_H_\n\n"
