@@ -256,24 +256,29 @@ absl::Status PrimarySession::OnAck(const fabric::Completion& completion) {
   }
   const auto ack = DecodeAck(acks_->BytesOf(completion));
   if (!ack) return OnOtherMessage(acks_->BytesOf(completion));
-  ALPHEUS_RETURN_IF_ERROR(acks_->Taken(completion.work));
+  // An ack counts although the connection broke after it.
+  ALPHEUS_RETURN_IF_ERROR(CountAck(*ack));
+  return acks_->Taken(completion.work);
+}
+
+absl::Status PrimarySession::CountAck(const Ack& ack) {
   const bool is_ours =
-      ack->epoch == terms_.epoch && ack->session == terms_.session;
+      ack.epoch == terms_.epoch && ack.session == terms_.session;
   if (!is_ours) return absl::OkStatus();
-  const uint64_t newly = ack->batches - batches_acked_;
-  if (ack->batches < batches_acked_ || newly > in_flight_.size() ||
+  const uint64_t newly = ack.batches - batches_acked_;
+  if (ack.batches < batches_acked_ || newly > in_flight_.size() ||
       (newly != 0 && in_flight_.At(in_flight_.first() + newly - 1).end.lsn !=
-                         ack->persisted_lsn)) {
+                         ack.persisted_lsn)) {
     return absl::DataLossError(absl::StrCat(
         "epoch ", terms_.epoch.value, ": the backup acknowledged LSN ",
-        ack->persisted_lsn.value, " with batch ", ack->batches, "; ",
+        ack.persisted_lsn.value, " with batch ", ack.batches, "; ",
         batches_acked_, " of ", batches_, " batches up to LSN ",
         posted_.lsn.value, " were acknowledged before"));
   }
   for (uint64_t i = 0; i < newly; ++i) {
     OnBatchAcked(in_flight_.Pop());
   }
-  batches_acked_ = ack->batches;
+  batches_acked_ = ack.batches;
   OnPersisted();
   return absl::OkStatus();
 }
