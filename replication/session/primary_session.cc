@@ -66,9 +66,13 @@ absl::StatusOr<std::unique_ptr<PrimarySession>> PrimarySession::Start(
   ALPHEUS_RETURN_IF_ERROR(MakeSuperlinePlan(terms.platform).status());
   std::unique_ptr<PrimarySession> session(
       new PrimarySession(ring, terms, plan, fabric, connection));
+  // All acks may be under way, and the backup's last word behind them, which
+  // needs no credit.
+  const uint32_t receives =
+      std::min(terms.credits + 1, fabric.limits().receives_max);
   ALPHEUS_ASSIGN_OR_RETURN(
       session->acks_,
-      PostedReceives::Make(fabric, connection, terms.credits, kAckBytes));
+      PostedReceives::Make(fabric, connection, receives, kAckBytes));
   ALPHEUS_ASSIGN_OR_RETURN(
       session->messages_,
       MessageSlots::Make(fabric, kMessagesInFlight + 1, kHeadUpdateBytes));

@@ -699,6 +699,25 @@ TEST_F(ReplicatorTest, LastWordIsTakenBehindAcks) {
       << replicator_->status();
 }
 
+// RPR7. As many receives as may wait to be posted again do, and each credit's
+// ack is under way.
+TEST_F(ReplicatorTest, LastWordFindsAReceiveBehindAllAcks) {
+  Make({.write_quorum = 2}, 1);
+  replicator_->CheckBackups();  // posts all
+  const replication::Ack of_another_session{
+      path_->terms().epoch, path_->terms().session + 1, Lsn(1), 1};
+  for (int i = 0; i < 4; ++i) SendAck(0, of_another_session);
+  for (uint32_t i = 0; i < path_->terms().credits; ++i) {
+    PostAck(0, of_another_session);
+  }
+  SayOvertaken(0, {Epoch(1'000'000), {NodeId(3), 0x1f}});
+  path_->backup(0).fabric.Run();
+  TakeAll();
+  EXPECT_NE(replicator_->status().message().find("opens epoch 1000000"),
+            std::string::npos)
+      << replicator_->status();
+}
+
 // RPR7. The adapter knows of the end, and has not given it yet, nor what came
 // before.
 TEST_F(ReplicatorTest, RefusedPostDropsNobodyBeforeTheLastWord) {
