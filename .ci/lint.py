@@ -146,6 +146,7 @@ DOORS = (
                                "bench/replicated/peers/redis_client.cc")),
     ("libcrypto", r"openssl/", ("quorum/members/certificates.cc",
                                 "quorum/members/cluster_key.cc",
+                                "quorum/members/libcrypto_errors.cc",
                                 "api/grpc/access/crypto.cc",
                                 "replication/fabric/tcp/tls.cc",
                                 "tests/replication/fabric/tcp/"

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "log/base/status_macros.h"
 #include "log/base/wall_clock.h"
+#include "quorum/members/libcrypto_errors.h"
 
 namespace alpheus::quorum {
 namespace {
@@ -21,14 +22,6 @@ using Bio = std::unique_ptr<BIO, int (*)(BIO*)>;
 // Seconds since 1970 that never come, and that were always over.
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr int64_t kLongAgo = std::numeric_limits<int64_t>::min();
-
-class ErrorsOfThread {
- public:
-  ErrorsOfThread() { ERR_clear_error(); }
-  ~ErrorsOfThread() { ERR_clear_error(); }
-  ErrorsOfThread(const ErrorsOfThread&) = delete;
-  ErrorsOfThread& operator=(const ErrorsOfThread&) = delete;
-};
 
 Bio ReadFrom(const std::string& text) {
   return {BIO_new_mem_buf(text.data(), static_cast<int>(text.size())),

@@ -140,7 +140,7 @@ void Replicator::AskToConfirm(Backup& backup) {
   PrimarySession& session = *backup.session;
   if (!MayPost(backup) || session.batches() != backup.unconfirming) return;
   const absl::Status posted = session.Ask(durable_lsn_);
-  if (!posted.ok()) DropUnposted(backup, posted);
+  if (!posted.ok()) DropUnlessMoreComes(backup, posted);
 }
 
 // RPR9, RSK5.
@@ -157,6 +157,7 @@ void Replicator::CountConfirmation() {
 }
 
 bool Replicator::IsIdle(const Backup& backup) const {
+  if (!MayPost(backup)) return false;  // its end is to come (RPR7)
   const PrimarySession& session = *backup.session;
   return session.is_idle() && session.posted().offset == end_.offset &&
          session.durable_announced() >= announced_lsn_ &&
@@ -210,10 +211,10 @@ ALPHEUS_FLATTEN bool Replicator::OnCompletion(
   const Lsn persisted_before = backup->session->acked_lsn();
   const Lsn head_before = backup->session->bounds_published().head.lsn;
   const absl::Status taken = backup->session->OnCompletion(completion);
-  if (!taken.ok()) {
-    Drop(*backup, taken);
-  } else if (backup->session->batches_acked() != before ||
-             backup->session->acked_lsn() != persisted_before) {
+  if (!taken.ok()) DropUnlessMoreComes(*backup, taken);
+  if (!backup->status.ok()) return true;
+  if (backup->session->batches_acked() != before ||
+      backup->session->acked_lsn() != persisted_before) {
     // A completion comes from the adapter: no sign that the backup's program
     // runs.
     backup->is_heard |= backup->session->batches_acked() != before;
@@ -234,7 +235,9 @@ ALPHEUS_FLATTEN bool Replicator::OnCompletion(
 bool Replicator::Disconnected(fabric::ConnectionId connection) {
   Backup* backup = Find(connection);
   if (backup == nullptr) return false;
-  Drop(*backup, absl::UnavailableError("the backup broke the connection"));
+  Drop(*backup, backup->unposted.ok()
+                    ? absl::UnavailableError("the backup broke the connection")
+                    : backup->unposted);
   return true;
 }
 
@@ -326,7 +329,6 @@ bool Replicator::CheckBackups() {
   if (std::exchange(has_appended_, false)) appended_at_ns_ = last_poll_ns_;
   bool any_posted = false;
   for (Backup& backup : backups_) {
-    if (!backup.unposted.ok()) Drop(backup, backup.unposted);
     if (!backup.status.ok()) continue;
     if (std::exchange(backup.is_heard, false)) backup.heard_ns = now;
     const uint64_t before = backup.session->batches();
@@ -416,11 +418,12 @@ std::string Replicator::DescribeLoss() const {
   return text;
 }
 
-// RPR7. Work posted on a broken connection fails anyway, perhaps after a
-// message that says why. After any other error nothing more comes.
-void Replicator::DropUnposted(Backup& backup, const absl::Status& why) {
+// RPR7. The adapter knows that the connection is broken. What arrived before
+// may still be on its way to this log, and the end comes after it. After any
+// other error nothing more comes.
+void Replicator::DropUnlessMoreComes(Backup& backup, const absl::Status& why) {
   if (absl::IsFailedPrecondition(why)) {
-    backup.unposted = why;
+    if (backup.unposted.ok()) backup.unposted = why;
   } else {
     Drop(backup, why);
   }
@@ -452,13 +455,13 @@ void Replicator::Push(Backup& backup) {
     posted = session.AdvanceDurable(announced_lsn_);
   }
   if (!posted.ok()) [[unlikely]]
-    DropUnposted(backup, posted);
+    DropUnlessMoreComes(backup, posted);
 }
 
 void Replicator::PostReceives(Backup& backup) {
   if (!MayPost(backup)) return;
   const absl::Status posted = backup.session->PostReceives();
-  if (!posted.ok()) DropUnposted(backup, posted);
+  if (!posted.ok()) DropUnlessMoreComes(backup, posted);
 }
 
 // RPR8.
@@ -468,7 +471,7 @@ void Replicator::Beat(Backup& backup) {
   if (session.batches() == backup.said &&
       last_poll_ns_ - backup.said_ns >= options_.heartbeat_ns) {
     const absl::Status posted = session.Beat(durable_lsn_);
-    if (!posted.ok()) return DropUnposted(backup, posted);
+    if (!posted.ok()) return DropUnlessMoreComes(backup, posted);
   }
   if (session.batches() == backup.said) return;
   backup.said = session.batches();
@@ -490,7 +493,7 @@ void Replicator::CatchUp(Backup& backup) {
   backup.catch_up_bytes -=
       static_cast<int64_t>(session.posted().offset - before);
   backup.is_catching_up = session.posted().offset != end_.offset;
-  if (!posted.ok()) DropUnposted(backup, posted);
+  if (!posted.ok()) DropUnlessMoreComes(backup, posted);
 }
 
 void Replicator::EarnCatchUp(Backup& backup) const {

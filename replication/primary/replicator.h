@@ -58,7 +58,10 @@
 //         does catch up. Without appends, and once everything is posted, it is
 //         treated as any other.
 //   RPR7. When a connection breaks, everything that arrived on it is processed
-//         first: it may give the reason. Then the backup is dropped.
+//         first: it may give the reason. Then the backup is dropped. So a post
+//         that the adapter refuses because the connection is broken drops
+//         nobody. The connection's end does, or a failed completion; without
+//         either, ack_timeout_ns of silence.
 //   RPR8. With heartbeats, a backup in sync hears something at least once in
 //         heartbeat_ns, as long as this host polls. It answers, so that one
 //         that has stopped is dropped while nothing is appended, too.
@@ -295,7 +298,9 @@ class Replicator final : public ReplicationSink {
   Backup* Find(fabric::ConnectionId connection);
   uint64_t LagOf(const Backup& backup) const;
   void Drop(Backup& backup, const absl::Status& why);
-  void DropUnposted(Backup& backup, const absl::Status& why);
+  // For a post that failed with `why`: drops the backup, but not yet if
+  // something that arrived may say more (RPR7).
+  void DropUnlessMoreComes(Backup& backup, const absl::Status& why);
   std::string DescribeLoss() const;
   void Push(Backup& backup);
   void PostReceives(Backup& backup);

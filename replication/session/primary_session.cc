@@ -66,9 +66,13 @@ absl::StatusOr<std::unique_ptr<PrimarySession>> PrimarySession::Start(
   ALPHEUS_RETURN_IF_ERROR(MakeSuperlinePlan(terms.platform).status());
   std::unique_ptr<PrimarySession> session(
       new PrimarySession(ring, terms, plan, fabric, connection));
+  // All acks may be under way, and the backup's last word behind them, which
+  // needs no credit.
+  const uint32_t receives =
+      std::min(terms.credits + 1, fabric.limits().receives_max);
   ALPHEUS_ASSIGN_OR_RETURN(
       session->acks_,
-      PostedReceives::Make(fabric, connection, terms.credits, kAckBytes));
+      PostedReceives::Make(fabric, connection, receives, kAckBytes));
   ALPHEUS_ASSIGN_OR_RETURN(
       session->messages_,
       MessageSlots::Make(fabric, kMessagesInFlight + 1, kHeadUpdateBytes));
@@ -256,24 +260,29 @@ absl::Status PrimarySession::OnAck(const fabric::Completion& completion) {
   }
   const auto ack = DecodeAck(acks_->BytesOf(completion));
   if (!ack) return OnOtherMessage(acks_->BytesOf(completion));
-  ALPHEUS_RETURN_IF_ERROR(acks_->Taken(completion.work));
+  // An ack counts although the connection broke after it.
+  ALPHEUS_RETURN_IF_ERROR(CountAck(*ack));
+  return acks_->Taken(completion.work);
+}
+
+absl::Status PrimarySession::CountAck(const Ack& ack) {
   const bool is_ours =
-      ack->epoch == terms_.epoch && ack->session == terms_.session;
+      ack.epoch == terms_.epoch && ack.session == terms_.session;
   if (!is_ours) return absl::OkStatus();
-  const uint64_t newly = ack->batches - batches_acked_;
-  if (ack->batches < batches_acked_ || newly > in_flight_.size() ||
+  const uint64_t newly = ack.batches - batches_acked_;
+  if (ack.batches < batches_acked_ || newly > in_flight_.size() ||
       (newly != 0 && in_flight_.At(in_flight_.first() + newly - 1).end.lsn !=
-                         ack->persisted_lsn)) {
+                         ack.persisted_lsn)) {
     return absl::DataLossError(absl::StrCat(
         "epoch ", terms_.epoch.value, ": the backup acknowledged LSN ",
-        ack->persisted_lsn.value, " with batch ", ack->batches, "; ",
+        ack.persisted_lsn.value, " with batch ", ack.batches, "; ",
         batches_acked_, " of ", batches_, " batches up to LSN ",
         posted_.lsn.value, " were acknowledged before"));
   }
   for (uint64_t i = 0; i < newly; ++i) {
     OnBatchAcked(in_flight_.Pop());
   }
-  batches_acked_ = ack->batches;
+  batches_acked_ = ack.batches;
   OnPersisted();
   return absl::OkStatus();
 }

@@ -56,6 +56,7 @@
 #include "replication/persist/execute/persist_requester.h"
 #include "replication/session/resend.h"
 #include "replication/session/session_terms.h"
+#include "replication/wire/ack.h"
 #include "replication/wire/message_slots.h"
 #include "replication/wire/posted_receives.h"
 
@@ -125,7 +126,8 @@ class PrimarySession {
   // Takes one completion of the session's connection. Errors: Unavailable (the
   // connection broke), Aborted (the backup ends the session for another
   // primary: overtaken_by()), DataLoss (the backup says what is impossible).
-  // The session is then broken.
+  // The session is then broken. FailedPrecondition: the completion was taken,
+  // and the connection broke after it; further completions may be given.
   absl::Status OnCompletion(const fabric::Completion& completion);
 
   // Posts the receives of acks that were taken. Call it soon after, while no
@@ -175,6 +177,7 @@ class PrimarySession {
   absl::Status PostBatch(RingOffset end);
   PersistRequester::Range RangeAt(RingOffset begin, uint64_t bytes) const;
   absl::Status OnAck(const fabric::Completion& completion);
+  absl::Status CountAck(const Ack& ack);
   absl::Status OnOtherMessage(std::span<const std::byte> message);
   absl::Status OnResendRequest(const ResendRequest& request);
   absl::Status SendAgain();

@@ -25,6 +25,7 @@
 #include "log/base/status_macros.h"
 #include "log/base/within_memory.h"
 #include "quorum/members/certificates.h"
+#include "quorum/members/libcrypto_errors.h"
 #include "replication/fabric/tcp/kernel_tls.h"
 
 namespace alpheus::fabric::tcp {
@@ -32,20 +33,7 @@ namespace {
 
 using Bio = std::unique_ptr<BIO, int (*)(BIO*)>;
 using quorum::Certificate;
-
-// The thread's errors are those of this call alone.
-class ErrorsOfThread {
- public:
-  ErrorsOfThread() { ERR_clear_error(); }
-  ~ErrorsOfThread() { ERR_clear_error(); }
-  ErrorsOfThread(const ErrorsOfThread&) = delete;
-  ErrorsOfThread& operator=(const ErrorsOfThread&) = delete;
-
-  static std::string Text() {
-    const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
-    return reason == nullptr ? "no reason is known" : reason;
-  }
-};
+using quorum::ErrorsOfThread;
 
 Bio Open(const std::string& text) {
   return {BIO_new_mem_buf(text.data(), static_cast<int>(text.size())),

@@ -100,6 +100,11 @@ class ReplicatorTest : public ::testing::Test {
   bool IsConfirming() { return replicator_->replication_state().is_confirming; }
   // Backup i says so, whatever it has.
   void SendAck(int i, const replication::Ack& ack) {
+    PostAck(i, ack);
+    path_->backup(i).fabric.Run();
+    TakeAll();
+  }
+  void PostAck(int i, const replication::Ack& ack) {
     DataPath::Backup& backup = path_->backup(i);
     const auto bytes =
         std::make_shared<std::array<std::byte, replication::kAckBytes>>();
@@ -112,8 +117,6 @@ class ReplicatorTest : public ::testing::Test {
                     .PostSend(backup.connection, fabric::WorkId(98),
                               {*key, std::span(*bytes)})
                     .ok());
-    backup.fabric.Run();
-    TakeAll();
   }
   void TakeAll() {
     for (const fabric::Completion& completion :
@@ -672,12 +675,87 @@ TEST_F(ReplicatorTest, OvertakenPrimarySaysByWhom) {
       "process 1f, opens epoch 1000000.");
 }
 
+// RPR7. Acks come before the backup's last word, and their receives can't be
+// posted again.
+TEST_F(ReplicatorTest, LastWordIsTakenBehindAcks) {
+  Make({.write_quorum = 2}, 1);
+  Append();
+  replicator_->LocalPersisted(Lsn(2));
+  DataPath::Backup& backup = path_->backup(0);
+  const replication::Ack ack{path_->terms().epoch, path_->terms().session,
+                             Lsn(2), 2};
+  replication::Ack of_another_session = ack;
+  of_another_session.session = ack.session + 1;
+  // As many as may wait to be posted again, and one.
+  for (int i = 0; i < 4; ++i) PostAck(0, of_another_session);
+  PostAck(0, ack);
+  SayOvertaken(0, {Epoch(1'000'000), {NodeId(3), 0x1f}});
+  backup.fabric.Run();
+  path_->fabric().BreakKnown(backup.connection);
+  TakeAll();
+  EXPECT_EQ(replicator_->durable_lsn(), Lsn(2));
+  EXPECT_NE(replicator_->status().message().find("opens epoch 1000000"),
+            std::string::npos)
+      << replicator_->status();
+}
+
+// RPR7. As many receives as may wait to be posted again do, and each credit's
+// ack is under way.
+TEST_F(ReplicatorTest, LastWordFindsAReceiveBehindAllAcks) {
+  Make({.write_quorum = 2}, 1);
+  replicator_->CheckBackups();  // posts all
+  const replication::Ack of_another_session{
+      path_->terms().epoch, path_->terms().session + 1, Lsn(1), 1};
+  for (int i = 0; i < 4; ++i) SendAck(0, of_another_session);
+  for (uint32_t i = 0; i < path_->terms().credits; ++i) {
+    PostAck(0, of_another_session);
+  }
+  SayOvertaken(0, {Epoch(1'000'000), {NodeId(3), 0x1f}});
+  path_->backup(0).fabric.Run();
+  TakeAll();
+  EXPECT_NE(replicator_->status().message().find("opens epoch 1000000"),
+            std::string::npos)
+      << replicator_->status();
+}
+
+// RPR7. The adapter knows of the end, and has not given it yet, nor what came
+// before.
+TEST_F(ReplicatorTest, RefusedPostDropsNobodyBeforeTheLastWord) {
+  Make({.write_quorum = 2}, 1);
+  path_->fabric().BreakKnown(path_->backup(0).connection);
+  Append();
+  EXPECT_FALSE(replicator_->CheckBackups());
+  EXPECT_FALSE(replicator_->CheckBackups());
+  EXPECT_TRUE(replicator_->status().ok()) << replicator_->status();
+  SayOvertaken(0, {Epoch(1'000'000), {NodeId(3), 0x1f}});
+  path_->backup(0).fabric.Run();
+  TakeAll();
+  EXPECT_NE(replicator_->status().message().find("opens epoch 1000000"),
+            std::string::npos)
+      << replicator_->status();
+}
+
 // Nothing says more of it.
-TEST_F(ReplicatorTest, BackupThatNothingCanBePostedToIsDropped) {
+TEST_F(ReplicatorTest, EndDropsABackupThatNothingCanBePostedTo) {
   Make({.write_quorum = 2}, 1);
   path_->fabric().BreakKnown(path_->backup(0).connection);
   Append();
   replicator_->CheckBackups();
+  EXPECT_EQ(replicator_->in_sync(), 2u);
+  EXPECT_TRUE(replicator_->Disconnected(path_->backup(0).connection));
+  EXPECT_EQ(replicator_->in_sync(), 1u);
+  EXPECT_NE(replicator_->status().message().find("is broken"),
+            std::string::npos);
+}
+
+// RPR7: its end does not come, and it has acknowledged everything.
+TEST_F(ReplicatorTest, BackupThatNothingCanBePostedToIsSilent) {
+  Make({.write_quorum = 2, .ack_timeout_ns = 1000}, 1);
+  path_->fabric().BreakKnown(path_->backup(0).connection);
+  Pass(800);  // the receives of its acks can't be posted again
+  EXPECT_EQ(replicator_->in_sync(), 2u);
+  EXPECT_FALSE(replicator_->is_idle());
+  Pass(400);
   EXPECT_EQ(replicator_->in_sync(), 1u);
   EXPECT_FALSE(replicator_->status().ok());
 }

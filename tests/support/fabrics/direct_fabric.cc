@@ -128,6 +128,9 @@ CompletionStatus DirectFabric::Announce(const Posted& posted,
 absl::Status DirectFabric::PostReceive(ConnectionId connection,
                                        fabric::WorkId work,
                                        fabric::LocalBytes into) {
+  if (connections_.at(connection).refuses) {
+    return absl::FailedPreconditionError("is broken");
+  }
   auto& receives = connections_.at(connection).receives;
   if (receives.size() == limits_.receives_max) {
     return absl::ResourceExhaustedError("receives_max");

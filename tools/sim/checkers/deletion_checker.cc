@@ -43,14 +43,19 @@ bool AreEnough(const std::vector<Superline>& marked) {
 
 }  // namespace
 
-void DeletionChecker::Note(const Superline& marked) {
-  const bool is_known =
-      std::ranges::any_of(marks_, [&](const Superline& before) {
-        return before.node == marked.node &&
-               before.incarnation == marked.incarnation &&
-               before.configuration == marked.configuration;
-      });
-  if (!is_known) marks_.push_back(marked);
+void DeletionChecker::Note(int machine, const Superline& marked) {
+  const auto known = std::ranges::find_if(marks_, [&](const Mark& mark) {
+    const Superline& before = mark.superline;
+    return before.node == marked.node &&
+           before.incarnation == marked.incarnation &&
+           before.configuration == marked.configuration;
+  });
+  const Mark now{machine, marked, world_.store().faults(machine)};
+  if (known == marks_.end()) {
+    marks_.push_back(now);
+  } else {
+    *known = now;
+  }
 }
 
 bool DeletionChecker::IsDecided() {
@@ -58,13 +63,25 @@ bool DeletionChecker::IsDecided() {
   for (const World::Machine& machine : world_.machines()) {
     const auto superline = SuperlineOn(world_, machine.number);
     if (!superline || superline->deletion == Deletion::kNone) continue;
-    Note(*superline);
+    Note(machine.number, *superline);
     marked.push_back(*superline);
   }
   return AreEnough(marked);
 }
 
-bool DeletionChecker::WasDecided() { return IsDecided() || AreEnough(marks_); }
+bool DeletionChecker::WasDecided() {
+  if (IsDecided()) return true;
+  std::vector<Superline> marked;
+  for (const Mark& mark : marks_) {
+    const auto now = SuperlineOn(world_, mark.machine);
+    const bool has_it = now && now->deletion != Deletion::kNone &&
+                        now->incarnation == mark.superline.incarnation &&
+                        now->configuration == mark.superline.configuration;
+    const bool was_taken = world_.store().faults(mark.machine) > mark.faults;
+    if (has_it || was_taken) marked.push_back(mark.superline);
+  }
+  return AreEnough(marked);
+}
 
 bool DeletionChecker::HasMarks() {
   static_cast<void>(IsDecided());
@@ -73,7 +90,7 @@ bool DeletionChecker::HasMarks() {
 
 void DeletionChecker::Marks(int machine) {
   const auto superline = SuperlineOn(world_, machine);
-  if (superline) Note(*superline);
+  if (superline) Note(machine, *superline);
 }
 
 void DeletionChecker::Opened(bool was_decided) {

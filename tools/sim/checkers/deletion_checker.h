@@ -9,13 +9,14 @@
 // Whether it is decided is counted here from the media, and not asked of
 // anybody. A fault of storage may take a mark. Who was told of it before counts
 // it, as this does for what happens after a decision: with at most W - 1 lost,
-// the log stays closed.
+// the log stays closed. A mark that went without such a fault does not count.
 //
 // Thread safety: one thread.
 // References: protocol P-D1 to P-D5.
 #ifndef ALPHEUS_TOOLS_SIM_CHECKERS_DELETION_CHECKER_H_
 #define ALPHEUS_TOOLS_SIM_CHECKERS_DELETION_CHECKER_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "log/format/superline.h"
@@ -29,7 +30,8 @@ class DeletionChecker {
 
   // Returns whether it is decided by what media have now.
   bool IsDecided();
-  // Returns whether it is by the marks that media have or had; looks.
+  // Returns whether it is by the marks that media have, or had before a fault
+  // of storage; looks.
   bool WasDecided();
   // Returns whether a medium has a mark, or had one.
   bool HasMarks();
@@ -46,11 +48,18 @@ class DeletionChecker {
   bool IsRemovedEverywhere();
 
  private:
-  // Adds a mark to those that media had.
-  void Note(const Superline& marked);
+  // A mark that a medium had when it had met so many faults.
+  struct Mark {
+    int machine = 0;
+    Superline superline;
+    uint64_t faults = 0;
+  };
+
+  // Notes that a medium has this mark now.
+  void Note(int machine, const Superline& marked);
 
   World& world_;
-  std::vector<Superline> marks_;  // of each replica and list one
+  std::vector<Mark> marks_;  // of each replica and list one
 };
 
 }  // namespace alpheus::sim

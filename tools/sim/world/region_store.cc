@@ -79,6 +79,7 @@ void RegionStore::Lose(int machine, Content content, const Image& image) {
   ALPHEUS_CHECK(IsOwn(machine), "it is in its place");
   KeepBefore(machine);
   Place& place = places_[machine];
+  ++place.faults;
   place.content = content;
   place.is_gone = true;
   place.is_suspect = false;
@@ -95,6 +96,7 @@ void RegionStore::Renew(int machine, uint64_t incarnation, const Image& image) {
   if (IsOwn(machine)) KeepBefore(machine);
   world_.checkers().configurations.Leaves(machine);
   world_.images().Forget(machine);
+  ++place.faults;
   place.content = Content::kNewcomer;
   place.is_gone = place.is_suspect = place.was_suspect = false;
   place.is_forgotten = false;
@@ -108,6 +110,7 @@ void RegionStore::Renew(int machine, uint64_t incarnation, const Image& image) {
 void RegionStore::RollBack(int machine, const Image& image) {
   ALPHEUS_CHECK(IsOwn(machine), "it is in its place");
   places_[machine].rolled_back.push_back(Now(machine));
+  ++places_[machine].faults;
   world_.KeepOldMemory(
       world_.GiveRegion(machine, std::make_unique<Model>(image)));
   Checkers& checkers = world_.checkers();
@@ -123,6 +126,7 @@ void RegionStore::Damage(int machine, const Image& image, const Lacks& lacks) {
   ALPHEUS_CHECK(IsOwn(machine), "it is in its place");
   if (!lacks.empty()) KeepBefore(machine);
   places_[machine].lacks.insert(lacks.begin(), lacks.end());
+  ++places_[machine].faults;
   world_.KeepOldMemory(
       world_.GiveRegion(machine, std::make_unique<Model>(image)));
   // One line of the watermark may prove less than both.

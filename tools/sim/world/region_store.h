@@ -85,6 +85,7 @@ class RegionStore {
   // installation began before the error, and may reach the medium after it.
   void Suspect(int machine, Epoch shown) {
     Place& place = places_[machine];
+    ++place.faults;
     if (!place.is_suspect) place.shown_before = shown;
     place.is_suspect = place.was_suspect = true;
     place.is_forgotten = false;
@@ -120,6 +121,10 @@ class RegionStore {
   const std::vector<Before>& rolled_back(int machine) const {
     return places_[machine].rolled_back;
   }
+
+  // Returns how many faults its media have met: each may have taken anything
+  // that a medium had.
+  uint64_t faults(int machine) const { return places_[machine].faults; }
 
   // Keeps the content of the medium before a fault, with the records put back
   // that it lacks already. Requires: there is one.
@@ -181,6 +186,7 @@ class RegionStore {
     Lacks lacks;
     std::vector<Before> before;
     std::vector<Before> rolled_back;
+    uint64_t faults = 0;
   };
 
   // Returns the content of the medium now, with what it lacks.
