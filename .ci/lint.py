@@ -48,7 +48,7 @@ ROOM_RANK = {
                  "opening": 2, "scrub": 2, "election": 3, "server": 3, "resync": 4},
     "api": {"include": 0, "examples": 1, "wiring": 1, "admin": 2, "node": 2,
             "log": 3, "c": 4, "rocksdb": 4, "service": 4, "client": 4, "grpc": 5,
-            "metrics": 6},
+            "metrics": 6, "remote": 6},
     "api/service": {"record": 0, "clients": 1, "log": 2, "served": 3},
     "api/client": {"append": 0, "locate": 0, "grpc": 1},
     "api/grpc": {"access": 0, "connections": 0, "wire": 0, "calls": 1, "server": 2},
