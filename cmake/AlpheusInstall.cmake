@@ -9,7 +9,7 @@ include(CMakePackageConfigHelpers)
 set(alpheus_public_headers
   alpheus atomicity candidate cluster_reader cluster_tail durability_plan integrity
   log log_epoch log_reader log_tail options persistent_region recovered_range recovery_report
-  replication_status reservation tail_record)
+  remote_memory replication_status reservation tail_record)
 list(TRANSFORM alpheus_public_headers
   REPLACE "(.+)" "api/include/alpheus/\\1.h")
 list(APPEND alpheus_public_headers

@@ -12,6 +12,7 @@
 #include "alpheus/atomicity.h"
 #include "alpheus/integrity.h"
 #include "alpheus/persistent_region.h"
+#include "api/log/persistent_region_impl.h"
 #include "log/base/bytes.h"
 #include "log/base/status_macros.h"
 #include "log/format/atomic_cell.h"
@@ -24,15 +25,6 @@ namespace alpheus {
 namespace {
 
 constexpr uint64_t kUserCellMagic = 0x4c4c'4543'5041u;  // "APCELL"
-
-absl::Status CheckRange(size_t offset, size_t size, size_t region_bytes) {
-  if (offset <= region_bytes && size <= region_bytes - offset) {
-    return absl::OkStatus();
-  }
-  return absl::OutOfRangeError(absl::StrCat(size, " bytes at offset ", offset,
-                                            " lie outside a region of ",
-                                            region_bytes, " bytes"));
-}
 
 size_t CellCopyBytes(size_t bytes_max) {
   return RoundUp(kCellHeaderBytes + bytes_max, kPageBytes);
@@ -47,10 +39,10 @@ absl::StatusOr<CellPlace> CellPlaceOf(std::span<std::byte> region,
   }
   // Bounded first, so that no sum overflows.
   ALPHEUS_RETURN_IF_ERROR(
-      CheckRange(place.offset, place.bytes_max, region.size()));
+      CheckRangeOfRegion(place.offset, place.bytes_max, region.size()));
   const size_t copy_bytes = CellCopyBytes(place.bytes_max);
   ALPHEUS_RETURN_IF_ERROR(
-      CheckRange(place.offset, 2 * copy_bytes, region.size()));
+      CheckRangeOfRegion(place.offset, 2 * copy_bytes, region.size()));
   CellPlace cell;
   cell.copies = {region.data() + place.offset,
                  region.data() + place.offset + copy_bytes};
@@ -66,43 +58,6 @@ std::span<std::byte> Mutable(std::span<const std::byte> bytes) {
 }
 
 }  // namespace
-
-class PersistentRegion::Impl {
- public:
-  explicit Impl(Region region) : region_(std::move(region)) {
-    if (region_.medium() == RegionMedium::kFile) {
-      msync_ = std::make_unique<MsyncPersistence>(
-          region_.path(), MsyncPersistence::SyncPages, region_.alarm());
-      return;
-    }
-    LibpmemPersistence::Options options;
-    options.auto_flush = LibpmemPersistence::DetectAutoFlush();
-    options.alarm = region_.alarm();
-    libpmem_ = std::make_unique<LibpmemPersistence>(options);
-  }
-
-  std::span<std::byte> bytes() const { return region_.bytes(); }
-
-  absl::Status Persist(size_t offset, size_t size) {
-    ALPHEUS_RETURN_IF_ERROR(CheckRange(offset, size, bytes().size()));
-    const std::byte* address = bytes().data() + offset;
-    return WithBackend([&](auto& pmem) {
-      return alpheus::Persist(pmem, address, size) ? absl::OkStatus()
-                                                   : pmem.Error();
-    });
-  }
-
-  // Calls `use` with the backend of this medium.
-  template <class Use>
-  absl::Status WithBackend(Use use) {
-    return msync_ != nullptr ? use(*msync_) : use(*libpmem_);
-  }
-
- private:
-  Region region_;
-  std::unique_ptr<MsyncPersistence> msync_;  // one of the two is set
-  std::unique_ptr<LibpmemPersistence> libpmem_;
-};
 
 absl::StatusOr<PersistentRegion> PersistentRegion::Create(
     const std::string& path, size_t bytes) {
@@ -146,8 +101,8 @@ size_t ReliableBytes(size_t data_bytes) {
 
 absl::Status ReliableWrite(PersistentRegion& region, size_t offset,
                            uint64_t identity, std::span<const std::byte> data) {
-  ALPHEUS_RETURN_IF_ERROR(
-      CheckRange(offset, ReliableBytes(data.size()), region.bytes().size()));
+  ALPHEUS_RETURN_IF_ERROR(CheckRangeOfRegion(offset, ReliableBytes(data.size()),
+                                             region.bytes().size()));
   const SealedHeader header = Seal(identity, data);
   std::byte* to = region.bytes().data() + offset;
   std::memcpy(to, &header, sizeof(header));
@@ -160,7 +115,7 @@ absl::Status ReliableWrite(PersistentRegion& region, size_t offset,
 absl::StatusOr<std::vector<std::byte>> ReliableRead(
     const PersistentRegion& region, size_t offset, uint64_t identity) {
   ALPHEUS_RETURN_IF_ERROR(
-      CheckRange(offset, kSealedHeaderBytes, region.bytes().size()));
+      CheckRangeOfRegion(offset, kSealedHeaderBytes, region.bytes().size()));
   std::optional<std::vector<std::byte>> data =
       Unseal(identity, region.bytes().subspan(offset));
   if (data) return *std::move(data);

@@ -25,9 +25,9 @@ inline constexpr uint32_t kLogGroups = 256;
 // Returns the group, from 0 to kLogGroups - 1.
 uint32_t GroupOf(Uuid log_id);
 
-// Returns the group of the log that a Hello names, the private data of a
-// request to connect; nothing: it is no Hello of this version, which any thread
-// may reject.
+// Returns the group of the log that a Hello or a ClientHello names, the private
+// data of a request to connect; nothing: it is neither of this version, which
+// any thread may reject.
 std::optional<uint32_t> GroupOfHello(std::string_view private_data);
 
 }  // namespace alpheus::recovery

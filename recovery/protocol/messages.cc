@@ -189,39 +189,6 @@ quorum::Digest ReadDigest(ByteReader& from) {
   return digest;
 }
 
-// Bits of the adapter's byte; on the wire, never renumber.
-constexpr uint32_t kNoDdio = 1;
-constexpr uint32_t kNativeFlush = 2;
-constexpr uint32_t kAtomicWrite = 4;
-
-// One byte for each axis; the byte of DDIO also says what the adapter can do.
-void Put(ByteWriter& to, const replication::Platform& platform) {
-  const uint32_t adapter = (platform.ddio ? 0 : kNoDdio) |
-                           (platform.native_flush ? kNativeFlush : 0) |
-                           (platform.atomic_write ? kAtomicWrite : 0);
-  to.U32(static_cast<uint32_t>(platform.domain) | adapter << 8 |
-         static_cast<uint32_t>(platform.receive_buffers) << 16 |
-         static_cast<uint32_t>(platform.transport) << 24);
-}
-
-replication::Platform ReadPlatform(ByteReader& from) {
-  const uint32_t axes = from.U32();
-  const auto axis = [&](int index, auto max) {
-    const uint32_t value = axes >> (8 * index) & 0xff;
-    const bool is_known = from.Expect(value <= static_cast<uint32_t>(max));
-    return static_cast<decltype(max)>(is_known ? value : 0);
-  };
-  replication::Platform platform;
-  platform.domain = axis(0, replication::PersistenceDomain::kSystem);
-  const uint32_t adapter = axis(1, kNoDdio | kNativeFlush | kAtomicWrite);
-  platform.ddio = (adapter & kNoDdio) == 0;
-  platform.native_flush = (adapter & kNativeFlush) != 0;
-  platform.atomic_write = (adapter & kAtomicWrite) != 0;
-  platform.receive_buffers = axis(2, replication::ReceiveBuffers::kPmem);
-  platform.transport = axis(3, replication::Transport::kInfiniBand);
-  return platform;
-}
-
 void Put(ByteWriter& to, const ScrubCounts& counts) {
   to.U64(counts.records);
   to.U64(counts.bytes);

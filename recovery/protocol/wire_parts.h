@@ -24,6 +24,7 @@
 #include "log/format/epoch_table.h"
 #include "log/format/superline.h"
 #include "recovery/protocol/byte_stream.h"
+#include "replication/persist/platform/platform.h"
 
 namespace alpheus::recovery {
 
@@ -52,6 +53,9 @@ LogPosition ReadPosition(ByteReader& from);
 void Put(ByteWriter& to, const EpochTable& table);
 // `log_id` seeds the table's keys.
 EpochTable ReadTable(ByteReader& from, Uuid log_id);
+
+void Put(ByteWriter& to, const replication::Platform& platform);
+replication::Platform ReadPlatform(ByteReader& from);
 
 }  // namespace alpheus::recovery
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "quorum/members/peer_name.h"
+#include "recovery/protocol/client_messages.h"
 #include "recovery/protocol/reject_counters.h"
 
 namespace alpheus::recovery {
@@ -33,6 +34,11 @@ absl::StatusOr<PeerConnection> ConnectionAdmission::Check(
   connection.heard_at = clock_.NowNanos();
   connection.accepted_at = connection.heard_at;
   // Rejections are cut to 44 bytes.
+  if (IsClientHello(request.private_data)) {
+    return Rejection(
+        RejectReason::kOtherVersion,
+        absl::UnimplementedError("this node offers clients no memory"));
+  }
   const absl::StatusOr<Hello> hello = DecodeHello(request.private_data);
   if (!hello.ok()) {
     return Rejection(absl::IsUnimplemented(hello.status())
@@ -66,7 +72,10 @@ void ConnectionAdmission::Reject(const fabric::ConnectionEvent& request,
   const auto sum = ReasonOf(why) == RejectReason::kOtherVersion
                        ? RejectionSum::kNone
                        : RejectionSum::kSummed;
-  fabric_.Reject(request.connection, EncodeRejection(why, sum)).IgnoreError();
+  const std::string said = IsClientHello(request.private_data)
+                               ? EncodeClientRejection(why)
+                               : EncodeRejection(why, sum);
+  fabric_.Reject(request.connection, said).IgnoreError();
 }
 
 void ConnectionAdmission::Accept(PeerConnection connection,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzes what replicas and primaries take from each other: messages, answers,
-// and the private data of a connection. The first byte chooses which; behind it
-// lie the bytes themselves, for most choices with the right first words put in
-// front of them. Answers also come from a list of verdicts, with one byte
-// changed. Sums are put behind what the input has, or nothing would be decoded.
-// A report that decodes is chosen from, and what a repair would copy is looked
-// at.
+// Fuzzes what replicas, primaries and clients of a node's memory take from each
+// other: messages, answers, and the private data of a connection. The first
+// byte chooses which; behind it lie the bytes themselves, for most choices with
+// the right first words put in front of them. Answers also come from a list of
+// verdicts, with one byte changed. Sums are put behind what the input has, or
+// nothing would be decoded. A report that decodes is chosen from, and what a
+// repair would copy is looked at.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +21,7 @@
 #include "recovery/opening/opening_quorums.h"
 #include "recovery/opening/repair_plan.h"
 #include "recovery/protocol/byte_stream.h"
+#include "recovery/protocol/client_messages.h"
 #include "recovery/protocol/messages.h"
 #include "recovery/protocol/state_report_wire.h"
 #include "recovery/protocol/wire_parts.h"
@@ -181,10 +182,132 @@ void FuzzPrivateData(const std::string& unsummed) {
       "a rejection that was cut stays as it is");
 }
 
+// A second reading of a client's message, field by field, that shares nothing
+// with the decoder but the sum. Returns whether these bytes, without their sum,
+// are one.
+bool IsClientMessage(std::span<const std::byte> bytes) {
+  size_t at = 0;
+  bool is_short = false;
+  const auto number = [&](size_t size) {
+    uint64_t value = 0;
+    if (bytes.size() - at < size) {
+      is_short = true;
+      return value;
+    }
+    for (size_t i = 0; i < size; ++i) {
+      value |= std::to_integer<uint64_t>(bytes[at + i]) << (8 * i);
+    }
+    at += size;
+    return value;
+  };
+  const auto text = [&](uint64_t least, uint64_t most) {
+    const uint64_t size = number(4);
+    const bool fits = size <= bytes.size() - at;
+    if (fits) at += size;
+    return fits && size >= least && size <= most;
+  };
+  bool is_good = number(4) == 0x4d435041;
+  switch (number(4)) {
+    case 1: {
+      const uint64_t high = number(8);
+      const uint64_t low = number(8);
+      is_good = is_good && (high != 0 || low != 0) && text(1, 128);
+      break;
+    }
+    case 2:
+      for (int i = 0; i < 4; ++i) number(8);
+      break;
+    case 3:
+      is_good = is_good && number(4) <= 1 && text(1, 64);
+      break;
+    case 4: {
+      is_good = is_good && number(8) != 0 && number(8) != 0;
+      const uint64_t domain = number(1);
+      const uint64_t adapter = number(1);
+      const uint64_t buffers = number(1);
+      const uint64_t transport = number(1);
+      const uint64_t session = number(8);
+      const uint64_t credits = number(4);
+      const uint64_t most = number(4);
+      const bool is_of_reads = domain + adapter + buffers + transport == 0 &&
+                               credits == 0 && most == 0;
+      const bool is_of_updates = domain <= 2 && adapter <= 7 && buffers <= 1 &&
+                                 transport <= 2 && credits >= 2 && most >= 64 &&
+                                 most <= 65536;
+      is_good = is_good && (session == 0 ? is_of_reads : is_of_updates);
+      break;
+    }
+    case 5: {
+      const uint64_t code = number(4);
+      is_good = is_good && code >= 1 && code <= 16 && text(0, 256);
+      break;
+    }
+    default:
+      return false;
+  }
+  return is_good && !is_short && at == bytes.size();
+}
+
+void FuzzClientMessage(std::span<const std::byte> unsummed) {
+  // CLM1.
+  ExpectTrue(
+      !recovery::DecodeClientMessage({8, 9}, Summed(unsummed, kLogId)).ok(),
+      "a client's message of another log is none");
+  const std::vector<std::byte> bytes = Summed(unsummed, kLogId);
+  const auto message = recovery::DecodeClientMessage(kLogId, bytes);
+  ExpectTrue(message.ok() == IsClientMessage(unsummed),
+             "two readers of a client's message agree");
+  if (!message.ok()) return;
+  ExpectTrue(std::ranges::equal(recovery::EncodeClientMessage(kLogId, *message),
+                                bytes),
+             "a client's message that decodes is the encoding of what it says");
+}
+
+void FuzzClientData(const std::string& unsummed) {
+  const std::string bytes(AsText(Summed(AsBytes(unsummed), Uuid())));
+  if (const auto hello = recovery::DecodeClientHello(bytes); hello.ok()) {
+    ExpectTrue(recovery::EncodeClientHello(*hello) == bytes &&
+                   recovery::IsClientHello(bytes),
+               "a client's hello is its encoding");
+  }
+  if (const auto welcome = recovery::DecodeClientWelcome(bytes); welcome.ok()) {
+    ExpectTrue(recovery::EncodeClientWelcome(*welcome) == bytes,
+               "a client's welcome is its encoding");
+  }
+  const absl::Status why = recovery::DecodeClientRejection(bytes);
+  ExpectTrue(!why.ok(), "a client's rejection is never OK");
+  const std::string again = recovery::EncodeClientRejection(why);
+  ExpectTrue(again.size() <= recovery::kClientHelloBytes, "a rejection fits");
+  const absl::Status cut = recovery::DecodeClientRejection(again);
+  ExpectTrue(
+      cut.code() == why.code() && recovery::EncodeClientRejection(cut) == again,
+      "a client's rejection that was cut stays as it is");
+}
+
+void FuzzClient(FuzzInput& input) {
+  constexpr size_t kMagic = 4;
+  constexpr size_t kMagicAndVersion = 8;
+  const std::string fronts[] = {
+      recovery::EncodeClientHello({}), recovery::EncodeClientWelcome({}),
+      recovery::EncodeClientRejection(absl::UnknownError(""))};
+  const uint8_t choice = input.Byte() % 5;
+  if (choice == 4) return FuzzClientMessage(BytesOf(input.rest()));
+  if (choice == 3) {
+    return FuzzClientMessage(
+        Behind(recovery::EncodeClientMessage(kLogId, recovery::ClientProved{}),
+               kMagic, input));
+  }
+  FuzzClientData(std::string(
+      AsText(Behind(AsBytes(fronts[choice]), kMagicAndVersion, input))));
+}
+
 void FuzzOne(FuzzInput& input) {
   constexpr size_t kMagic = 4;
   constexpr size_t kReportUpToTheHead = 88;
-  const uint8_t choice = input.Byte() % 8;
+  // Inputs of before choose as they did.
+  const uint8_t byte = input.Byte();
+  if (byte == 0xc1) return FuzzClient(input);
+  const uint8_t choice = byte % 8;
   switch (choice) {
     case 0:
       return FuzzMessage(

@@ -15,6 +15,7 @@
 #include "log/base/bytes.h"
 #include "log/base/random.h"
 #include "quorum/membership/zookeeper/znode_contents.h"
+#include "recovery/protocol/client_messages.h"
 #include "recovery/protocol/messages.h"
 #include "recovery/protocol/state_report_wire.h"
 #include "recovery/protocol/wire_parts.h"
@@ -71,6 +72,33 @@ recovery::AskChange ChangeAsked() {
 recovery::ChangeState ChangeSaid() {
   return {7,           recovery::ChangeWord::kRefused, Epoch(9), Lsn(2), Lsn(8),
           {NodeId(4)}, absl::UnavailableError("x")};
+}
+
+// What clients of a node's memory and that node say.
+void WriteClientMessages(SeedWriter& writer) {
+  replication::Platform platform;
+  platform.domain = replication::PersistenceDomain::kSystem;
+  const recovery::ClientMessage messages[] = {
+      recovery::ClientProof{{1, 2}, "masked"},
+      recovery::ClientProved{},
+      recovery::OpenMemory{"ring", false},
+      recovery::MemoryOpened{fabric::RegionKey(1), 8, {}, 0, 0, 0},
+      recovery::MemoryOpened{fabric::RegionKey(1), 8, platform, 3, 4, 64},
+      recovery::ClientRefused{absl::NotFoundError("x")}};
+  for (const recovery::ClientMessage& message : messages) {
+    writer.Write("\xc1\4" + Unsummed(AsText(recovery::EncodeClientMessage(
+                                {7, 8}, message))));
+  }
+  // Behind magic and version, which their choices put in front.
+  writer.Write(
+      "\xc1" + std::string(1, '\0') +
+      Unsummed(recovery::EncodeClientHello({{1, 2}, {7, 8}, 3})).substr(8));
+  writer.Write("\xc1\1" +
+               Unsummed(recovery::EncodeClientWelcome({NodeId(1), 2, {3, 4}}))
+                   .substr(8));
+  writer.Write("\xc1\2" + Unsummed(recovery::EncodeClientRejection(
+                                       absl::NotFoundError("x")))
+                              .substr(8));
 }
 
 // Whole ones, each behind the choice that takes all bytes from the input.
@@ -227,6 +255,7 @@ void WriteAll(const std::string& folder) {
     messages.WriteRandom({&choice, 1}, seed++);
   }
   WriteMessages(messages);
+  WriteClientMessages(messages);
   SeedWriter znodes(folder, "fuzz_znodes");
   WriteZnodes(znodes);
   SeedWriter store(folder, "fuzz_store");

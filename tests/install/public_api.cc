@@ -9,6 +9,7 @@
 #include <alpheus/log.h>
 #include <alpheus/log_reader.h>
 #include <alpheus/persistent_region.h>
+#include <alpheus/remote_memory.h>
 
 #include <cstdio>
 
@@ -19,7 +20,9 @@ using alpheus::ClusterReader;
 using alpheus::ClusterTail;
 using alpheus::Log;
 using alpheus::LogReader;
+using alpheus::MemoryOffers;
 using alpheus::PersistentRegion;
+using alpheus::RemoteMemory;
 
 // Volatile: the compiler can't know what is behind, so it must ask the library.
 template <class... Functions>
@@ -82,6 +85,17 @@ bool RegionExists() {
                &alpheus::AtomicRead);
 }
 
+bool RemoteMemoryExists() {
+  return Exist(&RemoteMemory::Open, &RemoteMemory::region_bytes,
+               &RemoteMemory::Read, &RemoteMemory::CompareAndSwap,
+               &RemoteMemory::Update, &RemoteMemory::Persist,
+               &RemoteMemory::Poll, &RemoteMemory::Wait, &RemoteMemory::counts,
+               &MemoryOffers::Serve, &MemoryOffers::address,
+               &MemoryOffers::OfferToRead, &MemoryOffers::OfferToUpdate,
+               &MemoryOffers::Protect, &MemoryOffers::Withdraw,
+               &MemoryOffers::ReloadTokens);
+}
+
 // Constructors, destructors and assignment have no address.
 bool ObjectsLive() {
   auto region = PersistentRegion::Anonymous(4096);
@@ -90,6 +104,8 @@ bool ObjectsLive() {
   *region = std::move(moved);
   auto log = Log::Open({.anonymous_bytes = 1 << 20});
   if (!log.ok() || !(*log)->Recovered().status().ok()) return false;
+  // Without a cluster's id nobody is served, or served to.
+  if (RemoteMemory::Open({}).ok() || MemoryOffers::Serve({}).ok()) return false;
   // Without a cluster file nobody stands.
   if (Candidate::Stand({}).ok()) return false;
   return !LogReader::Open("/nowhere").ok();
@@ -99,7 +115,7 @@ bool ObjectsLive() {
 
 int main() {
   const bool good = LogExists() && CandidateExists() && ReaderExists() &&
-                    RegionExists() && ObjectsLive();
+                    RegionExists() && RemoteMemoryExists() && ObjectsLive();
   std::puts(good ? "all public functions exist" : "something is missing");
   return good ? 0 : 1;
 }

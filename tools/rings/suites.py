@@ -39,7 +39,7 @@ KILLED = NODES + ("tools/demo", "tests/CMakeLists.txt", "tests/support",
 SERVED = NODES + ("tests/CMakeLists.txt", "tests/api/client/python/cluster.py",
                   "tests/api/client/rounds", "tests/api/grpc/javascript")
 GUEST_INPUTS = NODES + ("tests/CMakeLists.txt", "tests/support", "tests/vm",
-                        "tests/replication/fabric")
+                        "tests/api/remote", "tests/replication/fabric")
 
 # Suites that run in guests (tests/vm/suites.py), and about how many minutes
 # each takes.

@@ -78,6 +78,14 @@ void Access::Replace(std::vector<TokenEntry> entries) {
   edition_.fetch_add(1, std::memory_order_release);
 }
 
+std::vector<quorum::Digest> Access::Digests() const {
+  std::vector<quorum::Digest> digests;
+  const List list = this->list();
+  if (list == nullptr) return digests;
+  for (const Listed& listed : *list) digests.push_back(listed.entry.sha256);
+  return digests;
+}
+
 Access::List Access::list() const {
   const MutexLock lock(mutex_);
   return list_;

@@ -68,6 +68,10 @@ class Access {
 
   // Whether callers need a token; else all may do everything.
   bool asks_for_tokens() const { return asks_for_tokens_; }
+  // Returns the digests of the list, also of tokens that have expired. A caller
+  // that is to prove its token, and not to show it, is found by them
+  // (api/remote/token_proof.h).
+  std::vector<quorum::Digest> Digests() const;
   // Takes another list. Requires: asks_for_tokens().
   void Replace(std::vector<TokenEntry> entries);
 

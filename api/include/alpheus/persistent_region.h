@@ -25,6 +25,9 @@ struct AtomicPlace;
 
 class PersistentRegion {
  public:
+  // Internal.
+  class Impl;
+
   // Creates a file of zero bytes, all blocks allocated, and takes its lock.
   // Errors: AlreadyExists; ResourceExhausted (file system full; nothing is
   // left behind); InvalidArgument; NotFound, PermissionDenied (folder);
@@ -57,7 +60,6 @@ class PersistentRegion {
   friend absl::Status AtomicWrite(PersistentRegion& region,
                                   const AtomicPlace& place,
                                   std::span<const std::byte> value);
-  class Impl;
   explicit PersistentRegion(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -102,14 +102,20 @@ absl::Status UpdateRequester::Check(const Update& update) const {
            UINT32_MAX);
   const bool is_a_word = !HasAction(StepAction::kRequesterWriteAtomic) ||
                          (IsOfWords(update.b) && bytes_of_b == kUpdateWord);
-  if (has_parts && fits && is_of_words && is_a_word) return absl::OkStatus();
+  const bool can_skip =
+      !update.is_there || (HasAction(StepAction::kRequesterWrite) &&
+                           !is_compound && bytes_of_b == 0);
+  if (has_parts && fits && is_of_words && is_a_word && can_skip) {
+    return absl::OkStatus();
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "update ", posted_ + 1, ": a of ", bytes_of_a, " bytes to ",
       update.a.to.offset, ", b of ", bytes_of_b, " bytes to ",
       update.b.to.offset, ", messages of at most ", options_.message_bytes_max,
       ", can't be posted by ", StepsToString(steps_),
       "; a is never empty, b is there in compound updates only, immediates "
-      "name words, an atomic WRITE is one"));
+      "name words, an atomic WRITE is one, and only a WRITE can be there "
+      "already"));
 }
 
 absl::Status UpdateRequester::Post(const Update& update) {
@@ -126,6 +132,7 @@ absl::Status UpdateRequester::Advance() {
   for (; at_ < steps_.size(); ++at_) {
     const Step& step = steps_[at_];
     if (IsOfResponder(step.action)) continue;
+    if (update_.is_there && IsOfWrite(step)) continue;
     if (step.action == StepAction::kRequesterReceiveAck ||
         AwaitedBy(step.action)) {
       if (!IsOver(step)) return absl::OkStatus();

@@ -6,8 +6,8 @@
 // update and advances until a step waits for a completion or an ack; Take hands
 // in events and continues from there. Nothing blocks.
 // No log uses this: its records go by persist_requester.h, which has many
-// updates in flight. This class runs all 72 rows, for the tests of the tables
-// and for the benchmark of REMOTELOG.
+// updates in flight. Clients of a node's memory do (api/remote), and the tests
+// and the benchmark of REMOTELOG run all 72 rows.
 //
 // Invariants:
 //   UQ1. persisted() counts an update only when the row's last step is done.
@@ -57,6 +57,10 @@ class UpdateRequester {
   struct Update {
     Part a;
     Part b = {};  // for a compound update
+    // The bytes of a are there, by an atomic of this connection that has
+    // completed: only what follows a WRITE is done. `a.from` says how many they
+    // are, and is not read. For a singleton's row of WRITE.
+    bool is_there = false;
   };
 
   // Starts, and posts the receives for acks, before or after the connection is
@@ -66,6 +70,13 @@ class UpdateRequester {
       std::span<const Step> steps, const Options& options,
       fabric::Fabric& fabric, fabric::ConnectionId connection);
 
+  // Returns true for a step that is left out of an update whose bytes are
+  // there.
+  static bool IsOfWrite(const Step& step) {
+    return step.action == StepAction::kRequesterWrite ||
+           step.action == StepAction::kRequesterCompleteWrite;
+  }
+
   // Returns true if the last update is persisted and all its operations have
   // completed.
   bool CanPost() const {
@@ -74,10 +85,12 @@ class UpdateRequester {
   // Posts an update. Requires: CanPost(); the bytes do not change until it is
   // true again. Errors: InvalidArgument, with nothing posted (a is empty; b is
   // there and the row is a singleton's, or the reverse; too long for a message;
-  // not on multiples of 8 for an immediate or an atomic WRITE); the fabric's.
+  // not on multiples of 8 for an immediate or an atomic WRITE; is_there, and
+  // the row is none of WRITE); the fabric's.
   absl::Status Post(const Update& update);
 
-  // Takes one completion of the connection, on which nobody else posts. Errors:
+  // Takes one completion of what this object has posted. Others may post reads
+  // and atomics on the connection, and keep their completions. Errors:
   // Unavailable (the connection broke), DataLoss (the message is no report),
   // the fabric's.
   absl::Status OnCompletion(const fabric::Completion& completion);

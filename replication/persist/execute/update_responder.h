@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // update_responder: runs the responder's steps of any row of the tables. No log
-// uses it: records go by persist_responder.h.
+// uses it: records go by persist_responder.h. A node's memory for clients does
+// (api/remote).
 //
 // Idea: the object is a program counter over the row's steps of this side. A
 // received message or immediate advances it until the next receive: copies,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "recovery/protocol/client_messages.h"
 #include "recovery/protocol/state_report_wire.h"
 #include "recovery/server/replica_server.h"
 #include "tests/recovery/protocol/wire_samples.h"
@@ -190,7 +191,13 @@ TEST(ReplicaServerTest, UnauthenticatedClientsAreRejectedAndHearWhy) {
   EXPECT_THAT(
       version.message(),
       HasSubstr(absl::StrCat("here: version ", recovery::kProtocolVersion)));
-  EXPECT_EQ(world.server().counters().rejected, 5u);
+  // A client, where no memory is offered, hears it in words of its version.
+  static_cast<void>(
+      rejected(recovery::EncodeClientHello({kCluster, kLogA, 5})));
+  const absl::Status none = recovery::DecodeClientRejection(said);
+  EXPECT_TRUE(absl::IsUnimplemented(none)) << none;
+  EXPECT_EQ(none.message(), "this node offers clients no memory");
+  EXPECT_EQ(world.server().counters().rejected, 6u);
   EXPECT_EQ(world.server().counters().accepted, 0u);
 }
 

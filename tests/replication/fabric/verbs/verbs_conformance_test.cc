@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An adapter with RDMA keeps every fabric's promises. Where this machine has
+// An adapter with RDMA keeps every fabric's promises, and clients of a node's
+// memory work over it. Where this machine has
 // none the cases skip themselves; tools/dev vm-test runs them in a guest.
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "tests/api/remote/memory_conformance.h"
 #include "tests/replication/fabric/conformance.h"
 #include "tests/replication/fabric/verbs/verbs_world.h"
 
@@ -26,6 +28,8 @@ INSTANTIATE_TEST_SUITE_P(Verbs, FabricConformanceTest,
                          ::testing::Values(ConformanceParam{"Device",
                                                             MakeWorld}),
                          ConformanceParamName);
+INSTANTIATE_TEST_SUITE_P(Verbs, MemoryConformanceTest,
+                         ::testing::Values(MakeFabricWorld(MakeWorld)));
 
 }  // namespace
 }  // namespace alpheus::testing
