@@ -83,8 +83,8 @@ class RemoteMemory {
   // Connects and opens the regions. Blocks. Errors: InvalidArgument (options);
   // Unavailable (not reached, or no answer); Unauthenticated (the token is
   // unknown or has expired; or the other process does not know it);
-  // PermissionDenied (its roles, or its logs); NotFound (no such region);
-  // FailedPrecondition (another cluster); ResourceExhausted (too many clients);
+  // PermissionDenied (its roles, or its logs); NotFound (no such region; no
+  // such log or cluster there); ResourceExhausted (too many clients);
   // Unimplemented (another version).
   static absl::StatusOr<std::unique_ptr<RemoteMemory>> Open(
       const RemoteMemoryOptions& options);

@@ -268,10 +268,11 @@ TEST(SimCanaryTest, ARepairThatWritesOtherBytesIsCaught) {
   EXPECT_GE(caught, 3);
 }
 
-// A database that loses what its sync said is durable.
+// A database that loses what its sync said is durable. Half of the seeds have
+// a crash that shows it; which ones do changes with the schedules.
 TEST(SimCanaryTest, ASyncThatForcesNothingIsCaught) {
   int caught = 0;
-  for (uint64_t seed = 1; seed <= 10; ++seed) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
     Fixed fixed = DatabaseThatLosesItsLog();
     fixed.canary = Canary::kIdleSync;
     const std::optional<Violation> violation = ViolationOf(seed, fixed);
@@ -279,7 +280,7 @@ TEST(SimCanaryTest, ASyncThatForcesNothingIsCaught) {
     ++caught;
     EXPECT_EQ(violation->invariant, "WST1") << seed << violation->what;
   }
-  EXPECT_GE(caught, 5);
+  EXPECT_GE(caught, 8);
 }
 
 // A newer WAL without an older one's end. Only databases that write their
