@@ -25,7 +25,7 @@ constexpr uint64_t kMessageWork = uint64_t{1} << 62;
 constexpr uint64_t kOperationWork = uint64_t{1} << 63;
 // Slot of the node's messages; those of this client follow.
 constexpr size_t kAnswerSlot = 0;
-// What updates have in flight of their own, beside operations.
+// Posts that updates have in flight, beside operations.
 constexpr uint32_t kPostsOfUpdates = 8;
 
 constexpr uint64_t kWordBytes = sizeof(uint64_t);

@@ -70,7 +70,7 @@ struct MemoryClientOptions {
   int64_t operation_ns_max = 10'000'000'000;
 };
 
-// What the connection has cost since it was open: operations by kind; what was
+// Costs of the connection since it was open: operations by kind; what was
 // posted for them, by either end; round trips, one after the other.
 struct MemoryClientCounters {
   uint64_t reads = 0;

@@ -12,16 +12,17 @@
 //   token = masked token xor mask; the client has it if SHA256(token) = digest
 //
 // Invariants:
-//   TPF1. Nobody gets a token from what he hears, or from a client that comes
-//         to him: the mask is as unknown as the digest.
-//   TPF2. Whoever has only the node's list of digests is not let in: he would
-//         have to show a token that has one of them.
+//   TPF1. A token is not to be had by listening, nor from a client that comes
+//   to
+//         a false node: the mask is as unknown as the digest.
+//   TPF2. The node's list of digests alone lets nobody in: a client has to show
+//         a token that has one of them.
 //   TPF3. A proof is good on one connection, and in one role: it has both
 //         nonces, and the role.
-// Not promised: whoever has the list and hears a client has its token. Later
-// bytes are neither signed nor encrypted (docs/use/operating.md#security).
-// Thread safety: pure functions.
-// References: RFC 5802 (SCRAM), RFC 2104 (HMAC); docs/formats/client_wire.md.
+// Not promised: an attacker with the list who hears a client has its token.
+// Later bytes are neither signed nor encrypted
+// (docs/use/operating.md#security). Thread safety: pure functions. References:
+// RFC 5802 (SCRAM), RFC 2104 (HMAC); docs/formats/client_wire.md.
 #ifndef ALPHEUS_API_REMOTE_TOKEN_PROOF_H_
 #define ALPHEUS_API_REMOTE_TOKEN_PROOF_H_
 

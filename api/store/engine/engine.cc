@@ -338,7 +338,7 @@ bool Engine::AddCopyTo(Record& record, Submitted& request) {
                 .needs_confirmation = false};
   const bool is_newest = newest.record == 0 &&
                          Find(AsBytes(one.key), one.hash) == request.original;
-  // What is newer must be durable before the head moves on (CLN1, cleaner.h).
+  // A newer version must be durable before the head moves on (CLN1, cleaner.h).
   if (is_newest) {
     judged.appends = true;
     AddChange(record,
@@ -589,7 +589,7 @@ std::optional<uint64_t> Engine::Scan(
         visit) const {
   return index_->Scan(cursor, [&](Slot slot) {
     const Object object = ObjectAt(slot);
-    // Those before the cursor were shown.
+    // Keys before the cursor were shown.
     if (Index::ScanOrder(HashOf(object.key)) < cursor) return;
     visit(object.key, {object.value, VersionOf(slot, object)});
   });

@@ -60,7 +60,7 @@ namespace alpheus::store {
 // the key is not there.
 using Version = uint64_t;
 
-// What must hold for an operation, of the newest version of its key.
+// A condition of an operation, on the newest version of its key.
 struct Condition {
   enum class Kind { kAlways, kAbsent, kPresent, kVersion };
   Kind kind = Kind::kAlways;
@@ -75,7 +75,7 @@ struct Operation {
   Condition condition = {};
 };
 
-// What came of an operation.
+// The end of an operation.
 struct Outcome {
   // False: the condition of some operation of the request did not hold, or
   // there was nothing to delete.
@@ -173,7 +173,7 @@ class Engine {
  private:
   static constexpr size_t kNoChange = ~size_t{0};
 
-  // What objects take as copies, and how many have never been copied.
+  // Bytes of objects as copies, and how many objects have never been copied.
   struct Live {
     uint64_t bytes = 0;
     uint64_t originals = 0;
