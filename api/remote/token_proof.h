@@ -13,16 +13,15 @@
 //
 // Invariants:
 //   TPF1. A token is not to be had by listening, nor from a client that comes
-//   to
-//         a false node: the mask is as unknown as the digest.
+//         to a false node: the mask is as unknown as the digest.
 //   TPF2. The node's list of digests alone lets nobody in: a client has to show
 //         a token that has one of them.
 //   TPF3. A proof is good on one connection, and in one role: it has both
 //         nonces, and the role.
 // Not promised: an attacker with the list who hears a client has its token.
-// Later bytes are neither signed nor encrypted
-// (docs/use/operating.md#security). Thread safety: pure functions. References:
-// RFC 5802 (SCRAM), RFC 2104 (HMAC); docs/formats/client_wire.md.
+// Later bytes are not protected (docs/use/operating.md#security).
+// Thread safety: pure functions.
+// References: RFC 5802 (SCRAM), RFC 2104 (HMAC); docs/formats/client_wire.md.
 #ifndef ALPHEUS_API_REMOTE_TOKEN_PROOF_H_
 #define ALPHEUS_API_REMOTE_TOKEN_PROOF_H_
 
