@@ -24,7 +24,8 @@ PUBLIC_HEADERS = {
         "alpheus", "atomicity", "candidate", "cluster_reader", "cluster_tail",
         "durability_plan", "integrity", "log", "log_epoch", "log_reader",
         "log_tail", "options", "persistent_region", "recovered_range",
-        "recovery_report", "replication_status", "reservation", "tail_record",
+        "recovery_report", "remote_memory", "replication_status",
+        "reservation", "tail_record",
         "log/base/deadline", "log/base/ids",
         "log/core/durability/flush_order", "log/core/durability/persisted_by",
         "log/core/write/appended_record", "log/core/write/reserved_record")}
