@@ -210,7 +210,7 @@ class Engine {
   struct Submitted {
     std::vector<Asked> operations;
     Done done;
-    // Of a copy: its original, and where that lies.
+    // The original of a copy, and where it lies.
     std::optional<Object> kept = {};
     Slot original = {};
   };
@@ -218,7 +218,7 @@ class Engine {
   struct Change {
     std::string key;
     uint64_t hash = 0;
-    // What is written, but for the key. Its spans end when it is appended.
+    // The bytes to write, without the key. The spans end when it is appended.
     Object object = {};
     Slot original = {};  // of a copy
     Slot slot = {};

@@ -32,7 +32,7 @@ class Room {
  public:
   // In a smaller ring, headers and paddings of records would take too much.
   static constexpr uint64_t kRingBytesMin = uint64_t{512} << 10;
-  // What a record takes beside its objects, at most: its header, the store's,
+  // Bytes of a record beside its objects, at most: its header, the store's,
   // and the rest of a line.
   static constexpr uint64_t kRecordOverhead = 128;
 

@@ -105,7 +105,7 @@ class Store {
     std::condition_variable rung_;
     uint64_t rings_ = 0;  // guarded by mutex_
   };
-  // What came of an attempt to write.
+  // The end of an attempt to write.
   struct Attempt {
     absl::Status refusal;  // not OK: nothing was written, for want of room
     std::vector<Outcome> outcomes;

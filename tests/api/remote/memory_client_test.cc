@@ -111,7 +111,7 @@ TEST(MemoryClientTest, SwapTellsWhatWasThere) {
   EXPECT_EQ(client->counters().round_trips, 2U);
 }
 
-// Of many swaps of one word from two hosts, each ends once, and each value is
+// Two hosts swap one word many times: each swap ends once, and each value is
 // replaced once.
 TEST(MemoryClientTest, SwapsOfTwoClientsAreAtomic) {
   MemoryWorld world;

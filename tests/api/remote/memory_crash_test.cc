@@ -29,7 +29,7 @@ constexpr int kImagesOfACut = 4;
 constexpr size_t kWordsOfAnUpdate = 3;
 constexpr uint64_t kPlaceOfSwaps = 1024;
 
-// What a client does, one thing after the other: an update of its own line,
+// Steps of a client, one after the other: an update of its own line,
 // then a swap of one word from n - 1 to n, which it makes persistent.
 class ClientAtWork {
  public:

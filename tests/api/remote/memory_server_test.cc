@@ -426,7 +426,7 @@ TEST(MemoryServerTest, OtherHellosAreRefusedOrLeftToOthers) {
       {.connection = fabric::ConnectionId(1), .work = fabric::WorkId(1)}));
 }
 
-// Whoever asks for another log, or is no client, hears it in his own words.
+// A client of another log, and a peer that is no client, are told so.
 TEST(MemoryServerTest, RequestsThatNobodyTakesAreRejected) {
   MemoryWorld world;
   recovery::ClientHello hello = RawClient::HelloOf(world.admin);

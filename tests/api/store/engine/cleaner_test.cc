@@ -329,7 +329,7 @@ TEST_F(StoreCleanerTest, FullStoreRefusesPutsAndTakesDeletions) {
                 HasSubstr("the store is full"));
     EXPECT_GT(engine_->live_bytes(), kRing * 3 / 4) << value_bytes;
     EXPECT_EQ(All().size(), static_cast<size_t>(keys) - 1);
-    // What is there may change.
+    // The bytes there may change.
     EXPECT_TRUE(Put("key 1", value).ok());
     for (int i = 1; i < keys; ++i) {
       const auto deleted = Delete(absl::StrCat("key ", i));

@@ -36,7 +36,7 @@ using store::Outcome;
 using store::Version;
 using ::testing::HasSubstr;
 
-// What came of a request.
+// The end of a request.
 struct Answer {
   bool is_there = false;
   absl::Status status;
@@ -249,7 +249,7 @@ TEST_F(StoreEngineTest, ConditionsAreJudgedByTheNewestVersion) {
   EXPECT_FALSE(Do(Put("new", "v", {Condition::Kind::kVersion, 0})).is_done());
 }
 
-// Of one record: the second request sees the first one.
+// In one record, the second request sees the first one.
 TEST_F(StoreEngineTest, ConditionsSeeWhatIsNotAppendedYet) {
   const auto first = Submit({Put("k", "v", {Condition::Kind::kAbsent})});
   const auto second = Submit({Put("k", "w", {Condition::Kind::kAbsent})});

@@ -76,7 +76,7 @@ class MemoryLog final : public store::ObjectLog {
   uint64_t free_bytes() const override {
     return ring_.size() - (next_offset_ - first());
   }
-  // What is cleaned is overwritten: nothing may look there any more.
+  // Cleaned records are overwritten: nothing may look there any more.
   absl::Status CleanupThrough(Lsn lsn) override {
     if (lsn.value > durable_) {
       return absl::FailedPreconditionError("not durable, says the test");
@@ -117,7 +117,7 @@ class MemoryLog final : public store::ObjectLog {
     for (auto& [lsn, callback] : std::exchange(waiting_, {})) callback(failure);
     for (auto& callback : std::exchange(confirming_, {})) callback(failure);
   }
-  // What a crash leaves: at least the durable records.
+  // A crash leaves at least the durable records.
   void Crash(size_t records) {
     waiting_.clear();
     confirming_.clear();
