@@ -215,7 +215,7 @@ class StoreCutTest : public ::testing::TestWithParam<uint64_t> {
     states_.push_back({objects, nullptr});
   }
 
-  // What a request leaves.
+  // The state after a request.
   struct State {
     Objects objects;
     std::shared_ptr<const bool> is_answered;

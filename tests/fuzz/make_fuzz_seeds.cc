@@ -74,7 +74,7 @@ recovery::ChangeState ChangeSaid() {
           {NodeId(4)}, absl::UnavailableError("x")};
 }
 
-// What clients of a node's memory and that node say.
+// Messages between a node and clients of its memory.
 void WriteClientMessages(SeedWriter& writer) {
   replication::Platform platform;
   platform.domain = replication::PersistenceDomain::kSystem;

@@ -259,8 +259,9 @@ absl::Status Engine::CheckRoom(const Record& record, const Live& live,
   const uint64_t free = log_.free_bytes();
   if (free >= taken + left) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      absl::StrCat("no room for now: ", free, " of the ", log_.ring().size(),
-                   " bytes of the store's log are free. It must be cleaned"));
+      absl::StrCat(free, " of the ", log_.ring().size(),
+                   " bytes of the store's log are free, and ", taken + left,
+                   " must be. It must be cleaned first"));
 }
 
 void Engine::AddChange(Record& record, Change change, const Newest& before) {

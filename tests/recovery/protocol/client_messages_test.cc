@@ -141,7 +141,7 @@ TEST(ClientMessagesTest, ChangedBytesAreNone) {
   changes_are_seen(EncodeClientWelcome(kWelcomeOfNode), DecodeClientWelcome);
 }
 
-// Of a forger, who knows how to sum.
+// A forger knows how to sum.
 TEST(ClientMessagesTest, ImpossibleFieldsAreNone) {
   const auto none = [](const ClientMessage& message, size_t at, auto value) {
     const auto bytes = EncodeClientMessage(kLog, message);
